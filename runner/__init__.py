@@ -1,0 +1,3 @@
+"""A declarative experiment runner for agent memory."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,335 @@
+"""The composed experiment as pydantic models, checked whole and told as lines a person can act on.
+
+``conf/`` says what can be said; this module says what it means. Settings of one harness or one system are plain
+mappings here and are checked by the harness or the system itself (``Settings``, ``Knobs``), which live on a higher
+floor.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from runner.errors import ConfigError
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
+# A module name: what `runner.harness.<name>` and `runner.system.<name>` accept.
+ModuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+
+
+class Strict(BaseModel):
+    """Base of every config model: an unknown key is an error, values are frozen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Dataset(Strict):
+    """Where the data comes from. ``path`` uses a local copy; ``sha256: null`` leaves it unpinned, and says so."""
+
+    path: str | None = None
+    url: str | None = None
+    version: str = ""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+
+
+class HarnessConfig(Strict):
+    name: ModuleName
+    dataset: Dataset = Dataset()
+    patches: list[str] = []  # gold patches, each a file
+    k: Annotated[int, Field(ge=1, le=1000)] = 10  # the K of recall@K
+    settings: dict[str, Any] = {}
+
+
+class Recall(Strict):
+    """The read side of an arm. ``None`` means no bound."""
+
+    limit: Annotated[int, Field(ge=1)] | None = 10
+    max_chars: Annotated[int, Field(ge=1)] | None = None
+    mode: str = "default"
+
+
+class ArmConfig(Strict):
+    name: Name
+    system: ModuleName
+    ingest: dict[str, Any] = {}
+    recall: Recall = Recall()
+    knobs: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+
+
+class CommandOutput(Strict):
+    """Dotted paths into the JSON that a command-line model prints."""
+
+    text: str = "result"
+    model: str | None = None
+    input_tokens: str | None = "usage.input_tokens"
+    output_tokens: str | None = "usage.output_tokens"
+    usd: str | None = "total_cost_usd"
+    error: str | None = "is_error"
+
+
+class ModelConfig(Strict):
+    """A reader or a judge. Everything but the endpoint and the limits is part of the instrument."""
+
+    name: Name
+    provider: Literal["none", "openai", "command", "fake"] = "none"
+    model: str = ""
+    pinned: str = ""  # the model that published numbers used; another one prints the comparability warning
+    params: dict[str, Any] = {}  # temperature, max_tokens, seed, … sent as they are
+    prompt: str = ""  # reader: a file under conf/reader/prompts, or a path
+    rubric: str = ""  # judge: a file under conf/judge/rubrics, or a path
+    abstain_rubric: str = ""  # judge: for questions whose right answer is that the memory does not hold it
+    base_url: str | None = None
+    api_key_env: str | None = "OPENAI_API_KEY"
+    timeout_s: Annotated[float, Field(gt=0)] = 60.0  # one request
+    deadline_s: Annotated[float, Field(gt=0)] = 600.0  # one call with all its retries and waits
+    attempts: Annotated[int, Field(ge=1)] = 4
+    concurrency: Annotated[int, Field(ge=1, le=4096)] = 64  # the ceiling; a 429 shrinks it
+    command: list[str] = []
+    output: CommandOutput = CommandOutput()
+
+    @model_validator(mode="after")
+    def _complete(self) -> ModelConfig:
+        if self.provider == "openai" and not self.model:
+            raise ValueError("provider 'openai' needs a model")
+        if self.provider == "command" and not self.command:
+            raise ValueError("provider 'command' needs a command")
+        return self
+
+
+class SliceConfig(Strict):
+    """Which scenarios, categories and questions: always a deterministic set of question ids.
+
+    Applied in this order: ``scenarios``, ``categories``, ``per_category`` (first N of each category in each
+    scenario), ``questions``, ``limit`` (first N overall).
+    """
+
+    name: Name = "all"
+    scenarios: list[str | int] | None = None  # ids, or positions from 0
+    categories: list[str | int] | None = None
+    per_category: Annotated[int, Field(ge=1)] | None = None
+    questions: list[str] | None = None
+    limit: Annotated[int, Field(ge=1)] | None = None
+
+
+class GateConfig(Strict):
+    name: Name = "default"
+    metric: str = "auto"  # auto: recall@K on the recall axis, accuracy on the accuracy axis
+    baseline: str | None = None  # an arm's name; the first arm of the sweep when null
+    min_delta: Annotated[float, Field(ge=-100, le=100)] = 0.0  # percentage points; negative: non-inferiority
+    band: Annotated[float, Field(ge=0, le=100)] = 4.0  # percentage points
+    interval: Literal["auto", "percentile"] = "auto"
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 10_000
+    seed: int = 7
+    max_error_share: Annotated[float, Field(ge=0, le=1)] = 0.05
+    treatment: list[str] = []  # instrument rows that a person declares to be the treatment
+    enabled: bool = True
+
+
+class Budget(Strict):
+    """The recall budget shared by the arms of a sweep."""
+
+    name: Name = "default"
+    limit: Annotated[int, Field(ge=1)] | None = 10
+    max_chars: Annotated[int, Field(ge=1)] | None = None
+
+
+class RunConfig(Strict):
+    repeats: Annotated[int, Field(ge=1, le=99)] = 1
+    replicate: Annotated[int, Field(ge=0)] = 0  # run.replicate=0,1 is an A/A sweep
+    concurrency: Annotated[int, Field(ge=1, le=4096)] = 64  # questions in flight
+    scenarios_in_flight: Annotated[int, Field(ge=1, le=256)] = 4
+    settle_s: Annotated[float, Field(gt=0)] = 120.0
+    max_usd: Annotated[float, Field(gt=0)] | None = None
+    max_calls: Annotated[int, Field(ge=1)] | None = None
+    no_progress_s: Annotated[float, Field(gt=0)] = 900.0
+    stop_after_errors: Annotated[int, Field(ge=1)] | None = 25  # that many failed rows in a row end the run
+    texts: bool = True  # keep hits, contexts and answers in texts.jsonl
+    prices: str | None = None  # a price file of one's own
+
+
+class Experiment(Strict):
+    """One experiment: harness × arm × reader/judge × slice."""
+
+    harness: HarnessConfig
+    arm: ArmConfig
+    reader: ModelConfig
+    judge: ModelConfig
+    slice: SliceConfig = SliceConfig()
+    budget: Budget = Budget()
+    gate: GateConfig = GateConfig()
+    run: RunConfig = RunConfig()
+
+    @model_validator(mode="after")
+    def _axis(self) -> Experiment:
+        if self.reader.provider == "none" and self.judge.provider != "none":
+            raise ValueError(
+                f"judge={self.judge.name} has no answers to grade while reader=none: choose a reader (reader=gpt-4.1-mini)"
+            )
+        if self.reader.provider != "none" and self.judge.provider == "none":
+            raise ValueError(f"reader={self.reader.name} needs a judge: choose one (judge=gpt-4.1)")
+        return self
+
+    @property
+    def axis(self) -> str:
+        """``recall`` without a reader, else ``accuracy``. The two never share a table."""
+        return "recall" if self.reader.provider == "none" else "accuracy"
+
+
+def conf_dir() -> Path:
+    """Absolute path of the shipped configs: inside the package in a wheel, beside it in a checkout."""
+    here = Path(__file__).resolve().parent
+    shipped = here / "conf"
+    return shipped if shipped.is_dir() else here.parent / "conf"
+
+
+def digest(value: object) -> str:
+    """Sha256 of a value's canonical JSON."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as dotted keys; lists and empty mappings stay whole."""
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(item, Mapping) and item:
+            flat.update(flatten(item, f"{name}."))
+        else:
+            flat[name] = item
+    return flat
+
+
+# --- secrets -------------------------------------------------------------------------------------------------------
+
+_SECRET_VALUE = re.compile(
+    r"""(?x)
+    \b(sk|rk|pk)-[A-Za-z0-9_-]{16,}          # OpenAI, Anthropic and those that copy them
+    |\b(gh[pousr]|github_pat)_[A-Za-z0-9_]{20,}
+    |\bAKIA[0-9A-Z]{16}\b
+    |\bAIza[0-9A-Za-z_-]{30,}
+    |\bxox[abprs]-[A-Za-z0-9-]{10,}
+    |\bhf_[A-Za-z0-9]{20,}
+    |\bgsk_[A-Za-z0-9]{20,}
+    |\bm0-[A-Za-z0-9]{20,}
+    |\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}   # a JWT
+    |-----BEGIN\ [A-Z ]*PRIVATE\ KEY-----
+    |(?i:bearer\s+[A-Za-z0-9._~+/-]{16,})
+    |://[^/\s:@]+:[^/\s:@]+@                  # user:password in a URL
+    """
+)
+_SECRET_KEY = re.compile(r"(?i)(^|[._-])(api_?key|key|token|secret|password|passwd|credential|authorization)s?$")
+_SECRET_KEY_ALLOWED = re.compile(r"(?i)(_env$|max_tokens|tokens$)")
+
+
+def looks_secret(key: str, value: object) -> bool:
+    """Whether a value looks like a credential, by its own shape or by the name of its key."""
+    if not isinstance(value, str) or not value or value.startswith("${"):
+        return False
+    if _SECRET_VALUE.search(value):
+        return True
+    return bool(_SECRET_KEY.search(key)) and not _SECRET_KEY_ALLOWED.search(key) and len(value) >= 8
+
+
+def mask(text: str) -> str:
+    """The text with everything that looks like a credential replaced."""
+    return _SECRET_VALUE.sub("***", text)
+
+
+def secrets_in(config: Mapping[str, Any]) -> list[str]:
+    """Dotted keys whose values look like credentials; lists are searched too."""
+    found = []
+    for key, value in flatten(config).items():
+        items = value if isinstance(value, list | tuple) else [value]
+        if any(looks_secret(key, item) for item in items):
+            found.append(key)
+    return found
+
+
+# --- problems, told by key -----------------------------------------------------------------------------------------
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """``" (did you mean 'x'?)"`` or nothing."""
+    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def problems(error: ValidationError, model: type[BaseModel], prefix: str = "") -> list[str]:
+    """Every problem of a validation as one line, by dotted key, values masked where they could be secret."""
+    lines = []
+    for item in error.errors(include_url=False):
+        path = [str(part) for part in item["loc"]]
+        key = prefix + ".".join(path)
+        value = item.get("input")
+        if item["type"] == "extra_forbidden":
+            known = _fields_at(model, path[:-1])
+            lines.append(f"{key}: no such key{did_you_mean(path[-1], known)}")
+        elif item["type"] == "missing":
+            lines.append(f"{key}: is missing")
+        else:
+            message = item["msg"].removeprefix("Value error, ")
+            shown = "" if isinstance(value, Mapping | BaseModel) else f", got {_shown(key, value)}"
+            lines.append(f"{key}: {message}{shown}" if key else message)
+    return list(dict.fromkeys(lines))
+
+
+def _shown(key: str, value: object) -> str:
+    if _SECRET_KEY.search(key) or looks_secret(key, value):
+        return "***"
+    text = mask(repr(value))
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:
+    current: Any = model
+    for part in path:
+        fields = getattr(current, "model_fields", {})
+        if part not in fields:
+            return []
+        current = fields[part].annotation
+    return list(getattr(current, "model_fields", {}))
+
+
+def checked(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "") -> BaseModel:
+    """Validate, raising :class:`ConfigError` with every problem.
+
+    Raises
+    ------
+    ConfigError
+        With one line a problem.
+    """
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError(problems(error, model, prefix)) from None
+
+
+def load(values: Mapping[str, Any]) -> Experiment:
+    """The composed mapping as an :class:`Experiment`.
+
+    Raises
+    ------
+    ConfigError
+        With every problem by key; a value that looks like a credential is one of them.
+    """
+    secret = secrets_in(values)
+    found = [
+        f"{key}: holds what looks like a credential; name an environment variable instead (api_key_env: OPENAI_API_KEY)"
+        for key in secret
+    ]
+    try:
+        experiment = Experiment.model_validate(dict(values))
+    except ValidationError as error:
+        found += [line for line in problems(error, Experiment) if line.split(":")[0] not in secret]
+    if found:
+        raise ConfigError(found)
+    return experiment

@@ -1,0 +1,101 @@
+"""Every exception that the project raises.
+
+::
+
+    RunnerError                    exit 1: a run failed or is incomplete
+    ├── UsageError                 exit 2: the command line or a file named on it
+    │   ├── ConfigError            a composed config, every problem at once
+    │   ├── DatasetError           missing, truncated, altered or not understood
+    │   └── MissingExtra           an optional dependency that the chosen arm needs
+    ├── Refused                    exit 5: not comparable, vacuous, or a fake provider
+    ├── RecordError                a run directory that cannot be read or written
+    ├── Stopped                    interrupted, out of budget, no progress: resumable
+    ├── SystemFault                a memory system failed; becomes the status of a row
+    │   ├── IngestError            a write did not take
+    │   ├── NotSettled             what was written could not be found in time
+    │   └── SearchError            a search failed
+    └── ModelFault                 a model call failed; becomes the status of a row
+        └── EndpointUnusable       it never can succeed (no key, wrong key, unknown model, nobody listens): ends the run
+
+A message is one line that says what happened and what to do next, and holds no secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class RunnerError(Exception):
+    """Base of every error meant for a user: one line, an exit code, no traceback."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(RunnerError):
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """Problems of a config, all of them, each a line that names its key."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class DatasetError(UsageError):
+    pass
+
+
+class MissingExtra(UsageError):
+    """An optional dependency is absent.
+
+    Parameters
+    ----------
+    what
+        What needs it, as the user wrote it ("arm 'dense'").
+    extra
+        The extra of this distribution that brings it.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra '{extra}': pip install 'agent-memory-runner[{extra}]'")
+
+
+class Refused(RunnerError):
+    exit_code = 5
+
+
+class RecordError(RunnerError):
+    pass
+
+
+class Stopped(RunnerError):
+    pass
+
+
+class SystemFault(RunnerError):
+    """A memory system failed. ``status`` is what the affected rows carry."""
+
+    status: ClassVar[str] = "search_error"
+
+
+class IngestError(SystemFault):
+    status = "ingest_error"
+
+
+class NotSettled(SystemFault):
+    status = "not_settled"
+
+
+class SearchError(SystemFault):
+    status = "search_error"
+
+
+class ModelFault(RunnerError):
+    """A model call failed after the HTTP policy was exhausted."""
+
+
+class EndpointUnusable(ModelFault):
+    """No call to this endpoint can succeed until a person changes something."""

@@ -1,0 +1,225 @@
+"""The contract of a benchmark, and the look-up by name.
+
+To add one: ``runner/harness/NAME.py`` with a class that subclasses :class:`Harness` and is bound to ``HARNESS``, and
+``conf/harness/NAME.yaml``. Nothing else: the module is imported on demand from the validated name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
+from runner.errors import ConfigError, DatasetError
+from runner.types import Hit, Question, Scenario
+
+
+class NoSettings(Strict):
+    """A harness without settings of its own."""
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What the instrument records of the data. ``sha256`` is of the bytes read; ``pinned`` says it was required."""
+
+    name: str
+    version: str
+    sha256: str
+    pinned: bool
+    licence: str = ""
+    source: str = ""
+    patches: str = ""  # sha256 over the gold patches, empty when there are none
+
+
+@dataclass
+class Census:
+    """A slice, counted: what ``plan`` shows and the instrument pins."""
+
+    questions: int = 0
+    scenarios: int = 0
+    clusters: int = 0
+    events: int = 0
+    history_chars: int = 0
+    by_category: Counter[str] = field(default_factory=Counter)
+    sha256: str = ""  # over the question ids in order
+
+
+class Harness:
+    """A benchmark: where its scenarios come from, how rows are scored and what the headline counts.
+
+    Subclasses set the class attributes and write :meth:`read`, :meth:`dataset` and, where the benchmark has one, its
+    own answer score. Gold stays in ``Question.gold``; no id, text or order that reaches a system may reveal it.
+    """
+
+    name: ClassVar[str]
+    synthetic: ClassVar[bool] = False
+    categories: ClassVar[Mapping[str, str]]  # source id as text -> name
+    comparable: ClassVar[frozenset[str]]  # category ids in `overall_comparable`, the headline
+    cluster: ClassVar[str]  # what one cluster is, in words ("conversation")
+    metric_levels: ClassVar[tuple[str, ...]] = ("turn",)
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def __init__(self, config: HarnessConfig) -> None:
+        self.config = config
+        self.settings = checked(self.Settings, config.settings, "harness.settings.")
+
+    def read(self) -> Iterator[Scenario]:
+        """Every scenario, streamed, events in time order, before any slice.
+
+        Raises
+        ------
+        DatasetError
+            When the data is missing, altered or not understood.
+        """
+        raise NotImplementedError
+
+    def dataset(self) -> DatasetInfo:
+        """Identity of the data; cheap enough to call before a run."""
+        raise NotImplementedError
+
+    def category_name(self, category: str) -> str:
+        return self.categories.get(category, category)
+
+    def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
+        """Retrieval metrics of one question over the hits that the reader would see, best first.
+
+        ``None`` means not measurable (no evidence to find, or hits without sources), never 0.
+        """
+        raise NotImplementedError
+
+    def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
+        """Answer metrics that need no model (the benchmark's own lexical score)."""
+        return {}
+
+    def headline(self, axis: str) -> str:
+        """Name of the metric that the gate reads by default."""
+        return f"recall@{self.config.k}" if axis == "recall" else "accuracy"
+
+    def check(self) -> list[str]:
+        """What ``data check`` prints: counts and every trap met, one line each."""
+        raise NotImplementedError
+
+    def load(self, chosen: SliceConfig) -> Iterator[Scenario]:
+        """The scenarios of a slice, streamed; questions outside the slice are left out, events never are.
+
+        Raises
+        ------
+        ConfigError
+            When the slice names a scenario, category or question that does not exist, or leaves nothing.
+        """
+        known = {str(item) for item in self.categories}
+        by_name = {name: key for key, name in self.categories.items()}
+        wanted_categories: set[str] | None = None
+        if chosen.categories is not None:
+            wanted_categories = set()
+            for item in chosen.categories:
+                key = by_name.get(str(item), str(item))
+                if key not in known:
+                    choices = [f"{k} {v}" for k, v in self.categories.items()]
+                    raise ConfigError(
+                        [f"slice.categories: {self.name} has no category '{item}'; it has {', '.join(choices)}"]
+                    )
+                wanted_categories.add(key)
+        ids = set(chosen.questions) if chosen.questions is not None else None
+        pending = None if chosen.scenarios is None else {str(item) for item in chosen.scenarios}
+        left = chosen.limit
+        total = 0
+        seen_names: list[str] = []
+        for position, scenario in enumerate(self.read()):
+            seen_names.append(scenario.id)
+            if chosen.scenarios is not None and pending is not None:
+                if scenario.id not in chosen.scenarios and position not in chosen.scenarios:
+                    continue
+                pending -= {scenario.id, str(position)}
+            kept = []
+            taken: Counter[str] = Counter()
+            for question in scenario.questions:
+                if wanted_categories is not None and question.category not in wanted_categories:
+                    continue
+                if chosen.per_category is not None and taken[question.category] >= chosen.per_category:
+                    continue
+                taken[question.category] += 1
+                if ids is not None and question.id not in ids:
+                    continue
+                if left is not None:
+                    if left == 0:
+                        break
+                    left -= 1
+                kept.append(question)
+            if kept:
+                total += len(kept)
+                if ids is not None:
+                    ids -= {question.id for question in kept}
+                yield Scenario(
+                    id=scenario.id, cluster=scenario.cluster, events=scenario.events, questions=tuple(kept)
+                )
+            if left == 0 or (pending is not None and not pending):
+                break
+        if pending:
+            first = sorted(pending)[0]
+            raise ConfigError(
+                [
+                    f"slice.scenarios: {self.name} has no scenario '{first}'{did_you_mean(first, seen_names)}; "
+                    f"it has {len(seen_names)}: {', '.join(seen_names[:12])}{', …' if len(seen_names) > 12 else ''}"
+                ]
+            )
+        if ids and left != 0:
+            raise ConfigError([f"slice.questions: {self.name} has no question '{sorted(ids)[0]}' in this slice"])
+        if total == 0:
+            raise ConfigError([f"slice: leaves no question of {self.name}; widen slice.categories or slice.scenarios"])
+
+    def census(self, chosen: SliceConfig) -> Census:
+        """Count a slice and hash its question ids, in one pass.
+
+        Raises
+        ------
+        DatasetError
+            When two scenarios or two questions share an id.
+        """
+        census = Census()
+        names: set[str] = set()
+        clusters: set[str] = set()
+        sha = hashlib.sha256()
+        for scenario in self.load(chosen):
+            if scenario.id in names:
+                raise DatasetError(f"{self.name}: two scenarios share the id '{scenario.id}'")
+            names.add(scenario.id)
+            clusters.add(scenario.cluster)
+            ids = [question.id for question in scenario.questions]
+            if len(set(ids)) != len(ids):
+                raise DatasetError(f"{self.name}: two questions of scenario '{scenario.id}' share an id")
+            census.questions += len(ids)
+            census.events += len(scenario.events)
+            census.history_chars += sum(len(event.text) for event in scenario.events)
+            for question in scenario.questions:
+                census.by_category[question.category] += 1
+                sha.update(question.id.encode() + b"\n")
+        census.scenarios = len(names)
+        census.clusters = len(clusters)
+        census.sha256 = sha.hexdigest()
+        return census
+
+
+def find(name: str) -> type[Harness]:
+    """The harness class of that name.
+
+    Raises
+    ------
+    ConfigError
+        When no module of that name exists.
+    """
+    module = f"{__name__}.{name}"
+    if importlib.util.find_spec(module) is None:
+        raise ConfigError([f"harness.name: no harness '{name}'"])
+    harness: type[Harness] = importlib.import_module(module).HARNESS
+    return harness
+
+
+def build(config: HarnessConfig) -> Harness:
+    """The harness that a config names, its settings checked."""
+    return find(config.name)(config)

@@ -1,0 +1,183 @@
+"""The nouns of the project: data, no behaviour.
+
+Everything that is written to a run directory is one of these structs. They are ``msgspec`` structs
+because a gate must read a million rows in seconds and because decoding is strict and typed: a recorded
+run is untrusted data.
+
+Times are naive ``datetime`` values on the scenario's own clock (benchmarks give no zone).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct, field
+
+OK: Final = "ok"
+INGEST_ERROR: Final = "ingest_error"
+NOT_SETTLED: Final = "not_settled"
+SEARCH_ERROR: Final = "search_error"
+READER_ERROR: Final = "reader_error"
+JUDGE_ERROR: Final = "judge_error"
+JUDGE_UNPARSEABLE: Final = "judge_unparseable"
+STATUSES: Final = (OK, INGEST_ERROR, NOT_SETTLED, SEARCH_ERROR, READER_ERROR, JUDGE_ERROR, JUDGE_UNPARSEABLE)
+
+CORRECT: Final = "CORRECT"
+WRONG: Final = "WRONG"
+ABSTAIN: Final = "ABSTAIN"
+LABELS: Final = (CORRECT, WRONG, ABSTAIN)
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """One thing that happened, as the harness tells it to every system alike."""
+
+    id: str
+    text: str
+    time: datetime | None = None
+    actor: str = ""
+    kind: str = "message"  # message, fact, doc, note, checkpoint, commit
+    session: str = ""
+
+
+class Gold(Struct, frozen=True, kw_only=True):
+    """What a correct answer is. Stays with the harness and the judge; no system ever sees it."""
+
+    answers: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()  # event ids
+    abstain: bool = False  # the right answer is that the memory does not hold it
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One question asked of a scenario. ``id`` is ``<scenario>/<index>``; ``category`` the source's id as text."""
+
+    id: str
+    text: str
+    category: str
+    gold: Gold
+    now: datetime | None = None
+
+
+class Scenario(Struct, frozen=True, kw_only=True):
+    """One ingest unit: a history in time order and the questions asked of it."""
+
+    id: str
+    cluster: str  # items of one cluster move together; the bootstrap resamples whole clusters
+    events: tuple[Event, ...]
+    questions: tuple[Question, ...]
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """What a system is asked. Carries no gold and no question id.
+
+    ``k`` and ``max_chars`` are ``None`` when the arm sets no bound. ``evidence`` is filled for a system whose
+    capabilities say ``reads_gold`` (the oracle control) and for no other.
+    """
+
+    text: str
+    now: datetime | None = None
+    k: int | None = None
+    max_chars: int | None = None
+    mode: str = "default"
+    evidence: tuple[str, ...] | None = None
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """One returned memory. ``sources`` are the event ids it came from, ``None`` when the system cannot tell."""
+
+    key: str
+    text: str
+    score: float | None = None
+    sources: tuple[str, ...] | None = None
+    time: datetime | None = None
+
+
+class Retrieval(Struct, frozen=True, kw_only=True):
+    """What a search returned, best first."""
+
+    hits: tuple[Hit, ...] = ()
+    notes: tuple[str, ...] = ()  # what the system wants the row to say, e.g. a gate that abstained
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """What a write really sent: enough to prove order, times and truncation."""
+
+    events: int
+    sha256: str  # over (id, time, actor, text) in the order sent
+    times: str  # "native", "in_text" or "none"
+    truncated: int = 0  # events whose text was cut
+    computed: int = 0  # expensive artifacts (embeddings) made for this write
+    reused: int = 0  # the same, found in a content-addressed cache
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """Tokens, money and time of one stage. ``usd`` is ``None`` when no price is known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float | None = 0.0
+    calls: int = 0
+    seconds: float = 0.0
+    measured: bool = True  # False: tokens or price were estimated
+
+
+class Completion(Struct, frozen=True, kw_only=True):
+    """One model reply. ``model`` and ``fingerprint`` are what the server says that it served."""
+
+    text: str
+    model: str = ""
+    fingerprint: str = ""
+    finish: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+class Label(Struct, frozen=True, kw_only=True):
+    """A judge's verdict on one answer: one of ``LABELS`` or an error status."""
+
+    value: str
+    reason: str = ""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """One line of ``calls.jsonl``: a finished model call, keyed by request, question and repeat."""
+
+    question: str
+    role: str  # "reader" or "judge"
+    repeat: int
+    request: str  # sha256 of everything that was sent
+    completion: Completion
+
+
+class Row(Struct, kw_only=True, omit_defaults=True):
+    """One line of ``rows.jsonl``: one question in one arm, small enough that a gate reads a million of them."""
+
+    id: str
+    scenario: str
+    cluster: str
+    category: str
+    status: str = OK
+    error: str = ""
+    label: str = ""  # the majority over repeats; empty on the recall axis
+    labels: tuple[str, ...] = ()  # one a repeat: a label or an error status
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    keys: str = ""  # digest of the ordered keys retrieved
+    context: str = ""  # digest of the context handed to the reader
+    hits: int = 0
+    chars: int = 0  # length of that context
+    flags: tuple[str, ...] = ()
+    usage: dict[str, Usage] = field(default_factory=dict)  # by stage: search, reader, judge
+    started: float = 0.0  # wall clock, unix seconds: tells whether two arms ran in one window
+    models: tuple[str, ...] = ()  # what the servers say they served
+
+
+class Texts(Struct, kw_only=True, omit_defaults=True):
+    """One line of ``texts.jsonl``: the long part of a row, which no gate needs."""
+
+    id: str
+    question: str
+    gold: Gold
+    hits: tuple[Hit, ...] = ()
+    context: str = ""
+    answers: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
