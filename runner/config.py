@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -122,6 +123,7 @@ class SliceConfig(Strict):
 class GateConfig(Strict):
     name: Name = "default"
     metric: str = "auto"  # auto: recall@K on the recall axis, accuracy on the accuracy axis
+    categories: Literal["comparable", "all"] = "comparable"  # overall_comparable or overall_all
     baseline: str | None = None  # an arm's name; the first arm of the sweep when null
     min_delta: Annotated[float, Field(ge=-100, le=100)] = 0.0  # percentage points; negative: non-inferiority
     band: Annotated[float, Field(ge=0, le=100)] = 4.0  # percentage points
@@ -146,7 +148,8 @@ class RunConfig(Strict):
     replicate: Annotated[int, Field(ge=0)] = 0  # run.replicate=0,1 is an A/A sweep
     concurrency: Annotated[int, Field(ge=1, le=4096)] = 64  # questions in flight
     scenarios_in_flight: Annotated[int, Field(ge=1, le=256)] = 4
-    settle_s: Annotated[float, Field(gt=0)] = 120.0
+    search_s: Annotated[float, Field(gt=0)] = 120.0  # one search
+    settle_s: Annotated[float, Field(gt=0)] = 120.0  # from a write to when it can be found
     max_usd: Annotated[float, Field(gt=0)] | None = None
     max_calls: Annotated[int, Field(ge=1)] | None = None
     no_progress_s: Annotated[float, Field(gt=0)] = 900.0
@@ -188,6 +191,16 @@ def conf_dir() -> Path:
     here = Path(__file__).resolve().parent
     shipped = here / "conf"
     return shipped if shipped.is_dir() else here.parent / "conf"
+
+
+def cache_dir() -> Path:
+    """Where embeddings and fetched data are kept: ``$MEMORY_RUNNER_CACHE``, else the user's cache folder."""
+    chosen = os.environ.get("MEMORY_RUNNER_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("agent-memory-runner")
 
 
 def digest(value: object) -> str:

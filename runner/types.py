@@ -97,6 +97,7 @@ class Retrieval(Struct, frozen=True, kw_only=True):
 
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()  # what the system wants the row to say, e.g. a gate that abstained
+    usage: Usage | None = None  # of models that the search called, where the system knows
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
@@ -147,6 +148,15 @@ class Call(Struct, frozen=True, kw_only=True):
     repeat: int
     request: str  # sha256 of everything that was sent
     completion: Completion
+
+
+class Ingest(Struct, frozen=True, kw_only=True):
+    """One line of ``ingest.jsonl``: what one scenario's write really did."""
+
+    scenario: str
+    receipt: Receipt
+    write_seconds: float
+    settle_seconds: float
 
 
 class Row(Struct, kw_only=True, omit_defaults=True):

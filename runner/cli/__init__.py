@@ -1,0 +1,102 @@
+"""The command line: one verb a file, imported when it is used.
+
+Exit codes: 0 done, and the gate (if any) passed · 1 a run failed or is incomplete · 2 usage or config · 3 gate failed ·
+4 gate unresolved · 5 refused (not comparable, vacuous, fake provider).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from runner.errors import RunnerError
+
+# verb -> module; `import` is a keyword and `list` a builtin, so the modules are named for what they do.
+VERBS = {
+    "plan": "plan",
+    "resume": "resume",
+    "gate": "gate",
+    "diff": "diff",
+    "report": "report",
+    "list": "listing",
+    "data": "data",
+}
+
+HELP = """\
+Did this change make memory better, or is it noise, or can the two numbers not be compared at all?
+
+usage: python -m runner [VERB] [KEY=VALUE ...] [-m]
+
+  python -m runner +arm=arms_off                    one run
+  python -m runner -m +arm=arms_off,arms_on         a sweep: paired arms, then the gate
+  python -m runner +experiment=locomo_ablation      a whole experiment from one YAML
+
+  plan KEY=VALUE ...      what it would do: questions, calls, tokens, cost, detectable effect; spends nothing
+  resume DIR              finish an interrupted run or sweep (--retry-errors asks failed questions again)
+  gate DIR [DIR ...]      verdict from recorded runs (gate.KEY=VALUE to change its settings)
+  diff A B                what differs between two runs (--all, --json, --md)
+  report DIR              tables of a run or a sweep (--json)
+  list [GROUP]            what can be chosen: harness, arm, reader, judge, slice, budget, gate, experiment
+  data check|fetch NAME   count a dataset and every trap in it, or fetch and verify it (harness.KEY=VALUE)
+
+  -m, --multirun          sweep: every comma-separated value is a run
+  --config-dir DIR        add choices of your own: DIR/arm/NAME.yaml, DIR/experiment/NAME.yaml, ...
+  --cfg job               print the composed config and run nothing
+  --version               print the version
+  --hydra-help            the flags of the config system underneath
+
+exit codes: 0 done, gate passed · 1 failed or incomplete · 2 usage or config · 3 gate failed · 4 gate unresolved ·
+            5 refused (not comparable, vacuous, fake provider)
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command line; the process's exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a locale without Δ or × must not end a run
+    try:
+        return _dispatch(list(argv))
+    except RunnerError as error:
+        for line in str(error).splitlines() or [type(error).__name__]:
+            print(f"error: {line}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def entry() -> None:
+    """The console script ``memory-runner``."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def _dispatch(argv: list[str]) -> int:
+    first = argv[0] if argv else ""
+    if first in VERBS:
+        rest = argv[1:]
+        if "--help" in rest or "-h" in rest:
+            print(HELP, end="")
+            return 0
+        verb = importlib.import_module(f"runner.cli.{VERBS[first]}")
+        return int(verb.main(rest))
+    if not argv or first == "help" or "--help" in argv or "-h" in argv:
+        print(HELP, end="")
+        return 0 if argv else 2
+    if first == "--version":
+        import runner
+
+        print(f"agent-memory-runner {runner.__version__}")
+        return 0
+    from runner.cli import overrides
+
+    if not overrides.passes_through(argv):
+        argv = overrides.checked(argv, VERBS)
+    from runner.cli import run
+
+    return run.main(overrides.rewritten(argv))

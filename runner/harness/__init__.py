@@ -1,22 +1,28 @@
 """The contract of a benchmark, and the look-up by name.
 
 To add one: ``runner/harness/NAME.py`` with a class that subclasses :class:`Harness` and is bound to ``HARNESS``, and
-``conf/harness/NAME.yaml``. Nothing else: the module is imported on demand from the validated name.
+``conf/harness/NAME.yaml``. Nothing else: the module is imported on demand from the validated name. Modules here whose
+names start with an underscore are parts that harnesses share, not benchmarks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
+import pkgutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
+from runner.harness._patches import PatchReport
 from runner.types import Hit, Question, Scenario
+
+# Flags of a row, by which a summary counts both denominators without the dataset at hand.
+GOLD_EXCLUDED: Final = "gold_excluded"
+GOLD_FIXED: Final = "gold_fixed"
 
 
 class NoSettings(Strict):
@@ -59,6 +65,7 @@ class Harness:
     name: ClassVar[str]
     synthetic: ClassVar[bool] = False
     categories: ClassVar[Mapping[str, str]]  # source id as text -> name
+    aliases: ClassVar[Mapping[str, str]] = {}  # other names in circulation -> source id as text
     comparable: ClassVar[frozenset[str]]  # category ids in `overall_comparable`, the headline
     cluster: ClassVar[str]  # what one cluster is, in words ("conversation")
     metric_levels: ClassVar[tuple[str, ...]] = ("turn",)
@@ -85,6 +92,22 @@ class Harness:
     def category_name(self, category: str) -> str:
         return self.categories.get(category, category)
 
+    def category(self, item: str | int) -> str:
+        """The category id that a person means by an id, a name or an alias.
+
+        Raises
+        ------
+        ConfigError
+            When there is no such category.
+        """
+        text = str(item).strip()
+        names = {name: key for key, name in self.categories.items()} | dict(self.aliases)
+        key = text if text in self.categories else names.get(text, names.get(text.lower().replace("_", "-"), ""))
+        if key not in self.categories:
+            choices = ", ".join(f"{key} {name}" for key, name in self.categories.items())
+            raise ConfigError([f"slice.categories: {self.name} has no category '{item}'; it has {choices}"])
+        return key
+
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics of one question over the hits that the reader would see, best first.
 
@@ -95,6 +118,18 @@ class Harness:
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """Answer metrics that need no model (the benchmark's own lexical score)."""
         return {}
+
+    def flags(self, question: Question) -> tuple[str, ...]:
+        """What every row of this question says: :data:`GOLD_EXCLUDED` or :data:`GOLD_FIXED`, where a patch did that."""
+        return ()
+
+    def excluded(self, question_id: str) -> bool:
+        """Whether a gold patch leaves it out of the patched denominator; it is asked and scored all the same."""
+        return False
+
+    def patch_report(self) -> PatchReport | None:
+        """What the gold patches do to the whole benchmark; ``None`` without patches."""
+        return None
 
     def headline(self, axis: str) -> str:
         """Name of the metric that the gate reads by default."""
@@ -112,19 +147,7 @@ class Harness:
         ConfigError
             When the slice names a scenario, category or question that does not exist, or leaves nothing.
         """
-        known = {str(item) for item in self.categories}
-        by_name = {name: key for key, name in self.categories.items()}
-        wanted_categories: set[str] | None = None
-        if chosen.categories is not None:
-            wanted_categories = set()
-            for item in chosen.categories:
-                key = by_name.get(str(item), str(item))
-                if key not in known:
-                    choices = [f"{k} {v}" for k, v in self.categories.items()]
-                    raise ConfigError(
-                        [f"slice.categories: {self.name} has no category '{item}'; it has {', '.join(choices)}"]
-                    )
-                wanted_categories.add(key)
+        wanted_categories = None if chosen.categories is None else {self.category(item) for item in chosen.categories}
         ids = set(chosen.questions) if chosen.questions is not None else None
         pending = None if chosen.scenarios is None else {str(item) for item in chosen.scenarios}
         left = chosen.limit
@@ -155,12 +178,10 @@ class Harness:
                 total += len(kept)
                 if ids is not None:
                     ids -= {question.id for question in kept}
-                yield Scenario(
-                    id=scenario.id, cluster=scenario.cluster, events=scenario.events, questions=tuple(kept)
-                )
-            if left == 0 or (pending is not None and not pending):
+                yield Scenario(id=scenario.id, cluster=scenario.cluster, events=scenario.events, questions=tuple(kept))
+            if left == 0 or (pending is not None and not pending) or (ids is not None and not ids):
                 break
-        if pending:
+        if pending and left != 0 and not (ids is not None and not ids):
             first = sorted(pending)[0]
             raise ConfigError(
                 [
@@ -214,8 +235,11 @@ def find(name: str) -> type[Harness]:
         When no module of that name exists.
     """
     module = f"{__name__}.{name}"
-    if importlib.util.find_spec(module) is None:
-        raise ConfigError([f"harness.name: no harness '{name}'"])
+    known = [item.name for item in pkgutil.iter_modules(__path__) if not item.name.startswith("_")]
+    if name not in known:
+        raise ConfigError(
+            [f"harness.name: no harness '{name}'{did_you_mean(name, known)}; it knows {', '.join(known)}"]
+        )
     harness: type[Harness] = importlib.import_module(module).HARNESS
     return harness
 

@@ -1,0 +1,128 @@
+"""Readers and judges: part of the instrument, never of the system under test.
+
+``connect`` gives a :class:`Model` for a config; ``reader`` and ``judge`` turn questions into requests and replies into
+answers and labels. Providers: ``chat`` (any OpenAI-compatible endpoint), ``command`` (a CLI that prints JSON) and
+``fake`` (no model at all, for a first look; never a pass).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from runner.config import ModelConfig, digest
+from runner.errors import ConfigError
+from runner.types import Completion, Usage
+
+if TYPE_CHECKING:
+    from runner.llm.prices import Prices
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model call, before it is sent.
+
+    Attributes
+    ----------
+    messages
+        ``{"role": …, "content": …}``, in order.
+    sha256
+        Over provider, model, parameters and messages: everything that decides the reply.
+    parts
+        The pieces that the template was filled with; only a fake provider reads them.
+    """
+
+    messages: tuple[dict[str, str], ...]
+    sha256: str
+    parts: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def prompt(self) -> str:
+        """The messages as one text, for a model that takes no roles."""
+        return "\n\n".join(message["content"] for message in self.messages)
+
+
+class Requests:
+    """Makes the requests of one model; hashes what they share only once."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        fixed = [config.provider, config.model, config.params, config.command]
+        self._prefix = hashlib.sha256(digest(fixed).encode())
+
+    def of(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
+        sha = self._prefix.copy()
+        for message in messages:
+            for text in (message["role"], message["content"]):
+                data = text.encode()
+                sha.update(len(data).to_bytes(8, "big") + data)
+        return Request(messages=tuple(messages), sha256=sha.hexdigest(), parts=parts or {})
+
+
+class Model:
+    """One reader or judge. Safe for many concurrent callers on one event loop.
+
+    Attributes
+    ----------
+    requests
+        HTTP requests or processes really sent, retries included.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+        self.requests = 0
+
+    async def complete(self, request: Request) -> Completion:
+        """One reply.
+
+        Raises
+        ------
+        ModelFault
+            When this call failed after the HTTP policy was exhausted, or the reply holds no text.
+        EndpointUnusable
+            When no call can succeed until a person changes something.
+        """
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Release what the model holds; the model is not usable afterwards."""
+
+
+def connect(config: ModelConfig, prices: Prices) -> Model:
+    """The model that a config names. Sends nothing yet.
+
+    Raises
+    ------
+    ConfigError
+        When the environment variable of its key is not set (a loopback endpoint needs none), its URL is none, or
+        the fake it names does not exist.
+    """
+    if config.provider == "openai":
+        from runner.llm.chat import ChatModel
+
+        return ChatModel(config, prices)
+    if config.provider == "command":
+        from runner.llm.command import CommandModel
+
+        return CommandModel(config, prices)
+    if config.provider == "fake":
+        from runner.llm.fake import FakeModel
+
+        return FakeModel(config)
+    raise ConfigError([f"{config.name}: provider 'none' is no model; choose a reader and a judge (reader=gpt-4.1-mini)"])
+
+
+def override_warning(config: ModelConfig) -> str | None:
+    """The comparability warning of a model that is not the one published numbers used, or ``None``."""
+    if not config.pinned or config.model == config.pinned:
+        return None
+    return (
+        f"{config.name}: model is '{config.model}', published numbers used '{config.pinned}'; "
+        "a score made with another model does not compare with them"
+    )
+
+
+def estimated(prompt: str, reply: str) -> Usage:
+    """Usage of a reply whose server reports none: four characters a token."""
+    return Usage(input_tokens=len(prompt) // 4, output_tokens=len(reply) // 4, usd=None, calls=1, measured=False)

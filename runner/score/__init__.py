@@ -1,0 +1,1 @@
+"""Scores of one question: pure functions from plain values to numbers, each with its source."""

@@ -10,18 +10,31 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib
-import importlib.util
+import logging
+import pkgutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from runner.config import ArmConfig, Strict, checked
-from runner.errors import ConfigError
+import runner
+from runner.config import ArmConfig, Strict, checked, did_you_mean
+from runner.errors import (
+    ConfigError,
+    EndpointUnusable,
+    IngestError,
+    MissingExtra,
+    NotSettled,
+    RunnerError,
+    SearchError,
+    SystemFault,
+    UsageError,
+)
 from runner.types import Event, Query, Receipt, Retrieval
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,15 @@ class Opening:
     """What a run hands to a system: where caches live, and nothing about questions."""
 
     cache_dir: Path | None = None  # None: keep caches in memory
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What an embedded system made for newly written events: one item an event, or none at all."""
+
+    items: Sequence[Any] = ()
+    computed: int = 0  # made now
+    reused: int = 0  # found in a cache
 
 
 class NoSettings(Strict):
@@ -117,8 +139,30 @@ class MemorySystem:
         """Knobs that cannot change a retrieval in that harness, each with the reason."""
         return {}
 
+    def missing(self) -> str | None:
+        """Name of the extra of this distribution that the arm needs and that is not installed; imports nothing."""
+        return None
+
+    def require(self) -> None:
+        """Refuse an arm whose optional dependency is absent.
+
+        Raises
+        ------
+        MissingExtra
+            Naming the arm and the extra to install.
+        """
+        extra = self.missing()
+        if extra is not None:
+            raise MissingExtra(f"arm '{self.arm.name}'", extra)
+
     async def open(self, opening: Opening) -> Provenance:
-        """Load models, reach servers; refuse here if not ready."""
+        """Load models, reach servers; refuse here if not ready.
+
+        Raises
+        ------
+        MissingExtra
+            When an optional dependency of the arm is absent (:meth:`missing` says so beforehand).
+        """
         raise NotImplementedError
 
     async def reset(self, ns: str) -> None:
@@ -162,46 +206,106 @@ class MemorySystem:
         """Release what :meth:`open` took."""
 
 
+@dataclass
+class _Namespace:
+    """What one namespace holds: its events in the order written, and the index made of them when first needed."""
+
+    events: list[Event] = field(default_factory=list)
+    prepared: list[Any] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    store: Any = None
+    ready: bool = False
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class EmbeddedSystem(MemorySystem):
     """A synchronous in-process system: its methods run in threads of its own, behind their own limit.
 
-    Subclasses write :meth:`index` (events to whatever a search needs) and :meth:`find`.
+    Subclasses write :meth:`index` (all events of a namespace to whatever a search needs) and :meth:`find`; one whose
+    index holds something expensive for each event makes that in :meth:`prepare`, which runs once an event. Writes to
+    one namespace append; the index is made when it is settled or first searched, and once.
     """
 
     threads: ClassVar[int] = 2
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        self._stores: dict[str, Any] = {}
+        self._spaces: dict[str, _Namespace] = {}
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix=arm.system)
 
-    async def _threaded(self, function: Callable[..., T], *args: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
+    async def _threaded(self, fault: type[SystemFault], function: Callable[..., T], *args: Any) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
+        except (SystemFault, UsageError, EndpointUnusable):
+            raise
+        except RunnerError as error:
+            raise fault(str(error)) from error
+        except Exception as error:  # a failure becomes the status of a row, with its traceback in the log
+            log.exception("%s failed", self.arm.system)
+            reason = (str(error).splitlines() or [""])[0][:200]
+            raise fault(f"system '{self.arm.system}' failed: {type(error).__name__}: {reason}") from error
 
-    def index(self, events: Sequence[Event]) -> tuple[Any, Receipt]:
-        """Build the store of one namespace."""
+    def prepare(self, events: Sequence[Event]) -> Prepared:
+        """Make what is expensive for newly written events, before they are indexed."""
+        return Prepared()
+
+    def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> Any:
+        """Build the store of one namespace from all its events, in the order written."""
         raise NotImplementedError
 
     def find(self, store: Any, query: Query) -> Retrieval:
         """Search one store."""
         raise NotImplementedError
 
+    async def open(self, opening: Opening) -> Provenance:
+        self.require()
+        return Provenance(build=build_version())
+
     async def reset(self, ns: str) -> None:
-        self._stores.pop(ns, None)
+        self._spaces[ns] = _Namespace()
 
     async def erase(self, ns: str) -> None:
-        self._stores.pop(ns, None)
+        self._spaces.pop(ns, None)
 
     async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
-        store, receipt = await self._threaded(self.index, events)
-        self._stores[ns] = store
-        return receipt
+        space = self._spaces.setdefault(ns, _Namespace())
+        async with space.lock:
+            ids = [event.id for event in events]
+            fresh = set(ids)
+            if len(fresh) != len(ids) or not fresh.isdisjoint(space.ids):
+                again = next(name for at, name in enumerate(ids) if name in space.ids or name in ids[:at])
+                raise IngestError(f"event '{again}' was written twice; event ids are unique within a scenario")
+            prepared = await self._threaded(IngestError, self.prepare, events)
+            space.events += events
+            space.prepared += prepared.items
+            space.ids |= fresh
+            space.ready = False
+        return receipt_of(events, computed=prepared.computed, reused=prepared.reused)
+
+    async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
+        space = self._spaces.get(ns)
+        if space is None:
+            raise NotSettled(f"nothing was written to namespace '{ns}'; write before settling")
+        await self._indexed(space, IngestError)
 
     async def search(self, ns: str, query: Query) -> Retrieval:
-        return await self._threaded(self.find, self._stores[ns], query)
+        space = self._spaces.get(ns)
+        if space is None:
+            raise SearchError(f"namespace '{ns}' was never written or is erased; write to it before searching")
+        if not space.events:
+            return Retrieval()
+        store = await self._indexed(space, SearchError)
+        return await self._threaded(SearchError, self.find, store, query)
+
+    async def _indexed(self, space: _Namespace, fault: type[SystemFault]) -> Any:
+        async with space.lock:
+            if not space.ready and space.events:
+                space.store = await self._threaded(fault, self.index, tuple(space.events), tuple(space.prepared))
+                space.ready = True
+            return space.store
 
     async def close(self) -> None:
-        self._stores.clear()
+        self._spaces.clear()
         self._pool.shutdown(wait=True)
 
 
@@ -220,18 +324,31 @@ def receipt_of(events: Sequence[Event], *, times: str = "native", computed: int 
     return Receipt(events=len(events), sha256=sha.hexdigest(), times=times, computed=computed, reused=reused)
 
 
+def build_version() -> str:
+    """What an embedded system gives as its build: this distribution's own version."""
+    return f"agent-memory-runner {runner.__version__}"
+
+
+def names() -> list[str]:
+    """Every system by name: the modules here. A sub-package holds parts, not a system. Imports nothing."""
+    found = pkgutil.iter_modules(__path__)
+    return sorted(module.name for module in found if not module.ispkg and not module.name.startswith("_"))
+
+
 def find(name: str) -> type[MemorySystem]:
     """The system class of that name.
 
     Raises
     ------
     ConfigError
-        When no module of that name exists.
+        When there is no such system; the message lists those that exist.
     """
-    module = f"{__name__}.{name}"
-    if importlib.util.find_spec(module) is None:
-        raise ConfigError([f"arm.system: no system '{name}'"])
-    system: type[MemorySystem] = importlib.import_module(module).SYSTEM
+    known = names()
+    if name not in known:
+        raise ConfigError(
+            [f"arm.system: no system '{name}'{did_you_mean(name, known)}; the systems are {', '.join(known)}"]
+        )
+    system: type[MemorySystem] = importlib.import_module(f"{__name__}.{name}").SYSTEM
     return system
 
 

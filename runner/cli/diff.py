@@ -1,0 +1,37 @@
+"""``diff A B``: what differs between two recorded runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from runner.errors import UsageError
+from runner.record.diff import diff, markdown
+from runner.record.rundir import RunDir, is_run
+
+_FLAGS = ("--all", "--json", "--md")
+
+
+def main(argv: list[str]) -> int:
+    places = [word for word in argv if not word.startswith("-")]
+    unknown = [word for word in argv if word.startswith("-") and word not in _FLAGS]
+    if unknown:
+        raise UsageError(f"diff {unknown[0]}: no such flag; there are {', '.join(_FLAGS)}")
+    if len(places) != 2:
+        raise UsageError("diff takes two run directories: python -m runner diff A B")
+    for place in places:
+        if not is_run(Path(place)):
+            raise UsageError(f"{place}: not a run directory (no config.yaml)")
+    rows = diff(RunDir(Path(places[0])), RunDir(Path(places[1])), everything="--all" in argv)
+    if "--json" in argv:
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+    elif "--md" in argv:
+        print(markdown(rows, *places))
+    elif not rows:
+        print("no difference")
+    else:
+        from runner.report.console import console
+        from runner.report.difference import table
+
+        console().print(table(rows, *places))
+    return 0

@@ -1,0 +1,84 @@
+"""``gate DIR [DIR ...]``: the verdict from recorded runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runner.config import GateConfig, did_you_mean
+from runner.errors import RecordError, UsageError
+from runner.record.rundir import RunDir
+
+
+def main(argv: list[str]) -> int:
+    as_json = "--json" in argv
+    changes: dict[str, Any] = {}
+    places = []
+    for word in argv:
+        if word == "--json":
+            continue
+        if word.startswith("-"):
+            raise UsageError(f"gate {word}: no such flag; there is --json, and gate.KEY=VALUE")
+        key, sign, value = word.partition("=")
+        if sign and key.startswith("gate."):
+            name = key.removeprefix("gate.")
+            if name not in GateConfig.model_fields:
+                raise UsageError(f"{key}: no such key{did_you_mean(name, GateConfig.model_fields)}")
+            changes[name] = _value(key, value)
+        elif sign and not Path(word).exists():
+            raise UsageError(f"{word}: gate takes directories and gate.KEY=VALUE")
+        else:
+            places.append(Path(word))
+    if not places:
+        raise UsageError("gate takes a sweep, or runs with the baseline first: python -m runner gate DIR [DIR ...]")
+    for place in places:
+        if not place.is_dir():
+            raise UsageError(f"{place}: no such directory")
+    return _tell(places, changes, as_json)
+
+
+def gate_sweep(path: Path, words: list[str]) -> int:
+    """Gate a sweep that has just ended, and keep the verdict beside it."""
+    from runner.record.rundir import runs_under
+
+    runs = runs_under(path)
+    if runs:
+        recorded = runs[0].raw_config().get("gate")
+        if isinstance(recorded, dict) and recorded.get("enabled") is False:
+            return 1 if any(not _complete(run) for run in runs) else 0
+    return _tell([path], {}, False)
+
+
+def _complete(run: RunDir) -> bool:
+    return run.read_json("summary.json").get("state") == "complete"
+
+
+def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:
+    from runner.record.sweepdir import is_sweep
+    from runner.sweep import gate
+
+    verdict = gate(places, changes)
+    if as_json:
+        print(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        from runner.report.console import console
+        from runner.report.verdict import gate_tables
+
+        console().print(gate_tables(verdict))
+    if len(places) == 1 and is_sweep(places[0]):
+        try:
+            RunDir(places[0]).write_json("gate.json", verdict.to_dict())
+        except RecordError as error:
+            print(f"warning: {error}; the verdict above stands", file=sys.stderr)
+    return verdict.exit_code
+
+
+def _value(key: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise UsageError(f"{key}: '{text}' is not a YAML value") from None

@@ -1,0 +1,227 @@
+"""The words of a command line, checked before anything heavy is imported.
+
+A misspelt group, choice or key, and a value that looks like a credential, are told at once: the config system is never
+started, so nothing is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel
+
+from runner.config import Experiment, conf_dir, did_you_mean, looks_secret, secrets_in
+from runner.errors import ConfigError, UsageError
+
+GROUPS: Final = ("harness", "arm", "reader", "judge", "slice", "budget", "gate", "experiment")
+# Groups that are not in the defaults list and need a plus; both spellings work.
+_PLUS: Final = ("arm", "experiment")
+_OVERRIDE = re.compile(r"^(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@-]*)(?:=(?P<value>.*))?$", re.DOTALL)
+# Flags of the config system that take a value, and those that only ask.
+_VALUED: Final = ("--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp", "--package", "-p")
+PLAN_FLAGS: Final = ("-m", "--multirun", "--config-dir", "-cd")
+_ASKING: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc")
+
+
+def passes_through(argv: Sequence[str]) -> bool:
+    """Whether the words are for the config system itself (shell completion, its own help)."""
+    return any(word.split("=")[0] in ("--hydra-help", "--shell-completion", "-sc") for word in argv)
+
+
+def words(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split into overrides and everything else (flags with their values)."""
+    overrides: list[str] = []
+    flags: list[str] = []
+    rest = iter(argv)
+    for word in rest:
+        if word.startswith("-"):
+            flags.append(word)
+            if word in _VALUED or word in ("--cfg", "-c", "--info", "-i"):
+                following = next(rest, None)
+                if following is not None:
+                    flags.append(following)
+        else:
+            overrides.append(word)
+    return overrides, flags
+
+
+def config_dirs(argv: Sequence[str]) -> list[Path]:
+    """Folders of the user's own choices.
+
+    Raises
+    ------
+    UsageError
+        When one is not a folder.
+    """
+    found = []
+    _, flags = words(argv)
+    for index, flag in enumerate(flags):
+        value = None
+        if flag in ("--config-dir", "-cd") and index + 1 < len(flags):
+            value = flags[index + 1]
+        elif flag.startswith(("--config-dir=", "-cd=")):
+            value = flag.split("=", 1)[1]
+        if value is not None:
+            folder = Path(value)
+            if not folder.is_dir():
+                raise UsageError(f"--config-dir {value}: no such folder")
+            found.append(folder)
+    return found
+
+
+def choices(group: str, folders: Iterable[Path]) -> dict[str, Path]:
+    """The choices of a group by name; shipped ones first, so that they cannot be redefined."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for file in sorted((folder / group).glob("*.yaml")):
+            found.setdefault(file.name.removesuffix(".yaml"), file)
+    return found
+
+
+def rewritten(argv: Sequence[str]) -> list[str]:
+    """``arm=x`` as ``+arm=x``, and the same for ``experiment``: the defaults list has neither."""
+    return [f"+{word}" if word.startswith(tuple(f"{g}=" for g in _PLUS)) else word for word in argv]
+
+
+def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
+    """The words, unchanged, when nothing is wrong with their spelling.
+
+    Raises
+    ------
+    UsageError
+        For a word that is neither a verb nor an override, or a flag without its value.
+    ConfigError
+        For unknown groups, choices and keys, and for values that look like credentials: all of them at once.
+    """
+    overrides, flags = words(argv)
+    mine = config_dirs(argv)
+    folders = [conf_dir(), *mine]
+    asking = any(flag.split("=")[0] in _ASKING for flag in flags)
+    problems = _secret_files(mine)
+    chosen: dict[str, list[Path]] = {}
+    parsed = []
+    for word in overrides:
+        match = _OVERRIDE.match(word)
+        if match is None or (match["value"] is None and match["sign"] != "~"):
+            hint = did_you_mean(word, verbs)
+            raise UsageError(f"'{word}' is neither a verb nor KEY=VALUE{hint}; see python -m runner --help")
+        key, value = match["key"], match["value"] or ""
+        if looks_secret(key, value.strip("'\"")):
+            problems.append(
+                f"{key}: the value looks like a credential; put it into the environment and name the variable "
+                f"({key.split('.')[0]}.api_key_env=OPENAI_API_KEY)"
+            )
+            continue
+        parsed.append((match["sign"] or "", key, value))
+        if key.split("@")[0] in GROUPS and value:
+            problems += _check_choices(key.split("@")[0], value, folders, chosen)
+    arms = chosen.get("arm", [])
+    for sign, key, _ in parsed:
+        if key.split("@")[0] not in GROUPS and not key.startswith("hydra"):
+            problems += _check_key(key, sign, arms)
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
+    has_arm = any(key in _PLUS for _, key, _ in parsed)
+    if not has_arm and not asking:
+        names = ", ".join(choices("arm", folders))
+        raise ConfigError([f"arm: choose one, +arm=NAME (a sweep: -m +arm=NAME,NAME); there are {names}"])
+    if not asking and not ({"-m", "--multirun"} & set(flags)):
+        for sign, key, value in parsed:
+            if key in _PLUS and "," in value and "[" not in value:
+                raise UsageError(f"{sign or '+'}{key}={value} names several: add -m to sweep over them")
+    return list(argv)
+
+
+def _secret_files(folders: Sequence[Path]) -> list[str]:
+    """Credentials in the user's own YAML: the sweeper writes composed configs before a job can refuse them."""
+    problems = []
+    for folder in folders:
+        for file in sorted(folder.rglob("*.yaml")):
+            try:
+                value = yaml.safe_load(file.read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError, yaml.YAMLError):
+                continue  # the config system tells this better, if the file is chosen
+            if isinstance(value, dict):
+                problems += [
+                    f"{file}: {key} holds what looks like a credential; name an environment variable instead "
+                    f"(api_key_env: OPENAI_API_KEY)"
+                    for key in secrets_in(value)
+                ]
+    return problems
+
+
+def _check_choices(group: str, value: str, folders: Sequence[Path], chosen: dict[str, list[Path]]) -> list[str]:
+    if any(mark in value for mark in "([{$*"):  # sweep syntax, interpolation: the config system's business
+        return []
+    known = choices(group, folders)
+    problems = []
+    for name in value.split(","):
+        name = name.strip().strip("'\"")
+        if name in known:
+            chosen.setdefault(group, []).append(known[name])
+        elif name != "null":
+            problems.append(
+                f"{group}={name}: no such choice{did_you_mean(name, known)}; there are {', '.join(known) or 'none'}"
+            )
+    return problems
+
+
+def _check_key(key: str, sign: str, arms: Sequence[Path]) -> list[str]:
+    """A dotted key against the models; below a free mapping, against the YAML of the chosen arms."""
+    model: Any = Experiment
+    parts = key.split(".")
+    for index, part in enumerate(parts):
+        fields: Mapping[str, Any] = getattr(model, "model_fields", {})
+        if not fields:
+            if _is_mapping(model) and parts[0] == "arm" and not sign:
+                return _check_free(parts, index, arms)
+            return [] if _is_mapping(model) else [f"{key}: '{'.'.join(parts[:index])}' has no keys below it"]
+        if part not in fields:
+            known = list(fields) + (list(GROUPS) if index == 0 else [])
+            prefix = ".".join(parts[:index])
+            return [
+                f"{key}: no such key{did_you_mean(part, known)}; {prefix or 'the config'} has {', '.join(dict.fromkeys(known))}"
+            ]
+        model = _inner(fields[part].annotation)
+    return []
+
+
+def _check_free(parts: list[str], depth: int, arms: Sequence[Path]) -> list[str]:
+    """A key below ``arm.knobs`` or the like: every chosen arm must state it, or the override would add it silently."""
+    problems = []
+    for file in arms:
+        try:
+            value: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            continue
+        for part in parts[1 : depth + 1]:
+            known = list(value) if isinstance(value, dict) else []
+            if part not in known:
+                arm = file.name.removesuffix(".yaml")
+                section = ".".join(parts[:depth])
+                has = f"it states {', '.join(known)}" if known else "it states none"
+                problems.append(f"{'.'.join(parts)}: arm '{arm}' states no such key in {section}{did_you_mean(part, known)}; {has}")
+                break
+            value = value[part]
+    return problems
+
+
+def _inner(annotation: Any) -> Any:
+    """The model or mapping inside ``Annotated`` and ``| None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) is dict:
+        return dict
+    for item in get_args(annotation):
+        found = _inner(item)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_mapping(model: Any) -> bool:
+    return model is dict

@@ -1,0 +1,172 @@
+"""One run from the command line, new or resumed: prepare, claim, execute, tell."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from runner.config import Experiment, cache_dir, load, mask
+from runner.errors import RunnerError, Stopped
+from runner.record.rundir import RunDir
+
+
+class Interrupted(Stopped):
+    """Ctrl-C, after everything in flight was written."""
+
+
+def anchored(values: dict[str, Any]) -> dict[str, Any]:
+    """The config with its file paths made absolute, so that a run can be resumed from any folder."""
+
+    def absolute(path: Any) -> Any:
+        return str(Path(path).expanduser().absolute()) if isinstance(path, str) and path else path
+
+    harness, run = values.get("harness"), values.get("run")
+    if isinstance(harness, dict):
+        dataset = harness.get("dataset")
+        if isinstance(dataset, dict) and "path" in dataset:
+            dataset["path"] = absolute(dataset["path"])
+        if isinstance(harness.get("patches"), list):
+            harness["patches"] = [absolute(item) for item in harness["patches"]]
+    if isinstance(run, dict) and "prices" in run:
+        run["prices"] = absolute(run["prices"])
+    return values
+
+
+def start(run: RunDir, values: dict[str, Any]) -> int:
+    """Begin a new run in an empty directory.
+
+    Raises
+    ------
+    RunnerError
+        Whatever stopped it; what is finished is on disk.
+    """
+    from runner.experiment import prepare
+
+    try:
+        values = anchored(values)
+        experiment = load(values)
+        ready = prepare(experiment)
+    except RunnerError:
+        _remove_if_empty(run.path)
+        raise
+    run.create(values)
+    try:
+        return _perform(run, experiment, ready)
+    finally:
+        run.release()
+
+
+def finish(run: RunDir, *, retry_errors: bool = False) -> int:
+    """Go on with a recorded run; a finished one costs nothing."""
+    from runner.experiment import finished
+
+    if finished(run) and not retry_errors:
+        print(f"{shown(run.path)}: finished already, nothing to do")
+        return 0
+    from runner.experiment import prepare
+
+    experiment = run.experiment()
+    run.claim()
+    try:
+        return _perform(run, experiment, prepare(experiment), retry_errors=retry_errors)
+    finally:
+        run.release()
+
+
+def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: bool = False) -> int:
+    from runner.experiment import execute
+    from runner.llm import override_warning
+    from runner.report.console import console, error_console
+    from runner.report.progress import observer
+    from runner.report.run import headline, run_table
+
+    for model in (experiment.reader, experiment.judge):
+        warning = override_warning(model)
+        if warning:
+            error_console().print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
+    print(headline(ready, shown(run.path)))
+    with _logging(run):
+        try:
+            outcome = execute(
+                run, ready, observer(experiment.arm.name), cache_dir=cache_dir(), retry_errors=retry_errors
+            )
+        except Stopped as stop:
+            how = f"{stop}; what is finished is kept. Go on with: python -m runner resume {shown(run.path)}"
+            if str(stop) == "interrupted":
+                print(how, file=sys.stderr)
+                raise Interrupted(how) from None
+            raise Stopped(how) from None
+        except RunnerError as error:
+            if run.rows_path.exists() and run.rows_path.stat().st_size:
+                kept = f"what is finished is kept. Go on with: python -m runner resume {shown(run.path)}"
+                raise type(error)(f"{str(error).rstrip('.')}; {kept}") from None
+            raise
+        except Exception:
+            logging.getLogger("runner").exception("a bug; please report it with this file")
+            raise
+    console().print(run_table(run))
+    if outcome.state != "complete":
+        print(f"incomplete: go on with: python -m runner resume {shown(run.path)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+@contextmanager
+def _logging(run: RunDir) -> Iterator[None]:
+    """Detail of one run into its run.log, nothing secret in it."""
+
+    class Masked(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return mask(super().format(record))
+
+    root = logging.getLogger()
+    try:
+        handler: logging.Handler = logging.FileHandler(run.log_path, encoding="utf-8", errors="backslashreplace")
+    except OSError:
+        handler = logging.NullHandler()
+    handler.setFormatter(Masked("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setLevel(logging.INFO)
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    quiet = [logging.getLogger(name) for name in ("httpx", "httpx2", "openai", "asyncio", "bm25s")]
+    for logger in quiet:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+        handler.close()
+
+
+def note_failure(run: RunDir, error: RunnerError) -> None:
+    """Say that a job of a sweep failed, on the terminal and in its directory; the sweep goes on."""
+    for line in str(error).splitlines():
+        print(f"error: {run.path.name}: {line}", file=sys.stderr)
+    try:
+        run.path.mkdir(parents=True, exist_ok=True)
+        run.write_json("failure.json", {"reason": str(error), "exit_code": error.exit_code})
+    except (OSError, RunnerError):
+        logging.getLogger("runner").warning("the failure of %s could not be written down", run.path)
+
+
+def shown(path: Path) -> str:
+    """A path as a person would type it from here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _remove_if_empty(path: Path) -> None:
+    """A run that never started leaves no empty folder behind."""
+    for folder in (path, path.parent):
+        try:
+            folder.rmdir()
+        except OSError:
+            return

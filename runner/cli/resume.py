@@ -1,0 +1,56 @@
+"""``resume DIR``: finish an interrupted run or sweep."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from runner.cli import perform
+from runner.errors import RunnerError, UsageError
+from runner.record.rundir import RunDir, is_run
+from runner.record.sweepdir import is_sweep, read_plan
+
+
+def main(argv: list[str]) -> int:
+    retry = "--retry-errors" in argv
+    places = [word for word in argv if word != "--retry-errors"]
+    if len(places) != 1 or places[0].startswith("-"):
+        raise UsageError("resume takes one directory (and --retry-errors): python -m runner resume outputs/DATE/RUN")
+    path = Path(places[0]).absolute()
+    if not path.is_dir():
+        raise UsageError(f"{places[0]}: no such directory")
+    if is_run(path):
+        return perform.finish(RunDir(path), retry_errors=retry)
+    if not is_sweep(path):
+        raise UsageError(f"{places[0]}: neither a run (no config.yaml) nor a sweep (no sweep.json)")
+    return _sweep(path, retry)
+
+
+def _sweep(path: Path, retry: bool) -> int:
+    """Every job of a sweep, those that never started included, then the gate."""
+    plan = read_plan(path)
+    folders = {int(f.name.split("-", 1)[0]): f for f in path.iterdir() if f.is_dir() and f.name.split("-", 1)[0].isdigit()}
+    numbers = [job.number for job in plan.jobs] if plan.jobs is not None else sorted(folders)
+    words = {job.number: job.words for job in plan.jobs or []}
+    for number in numbers:
+        folder = folders.get(number)
+        try:
+            if folder is not None and is_run(folder):
+                perform.finish(RunDir(folder), retry_errors=retry)
+            elif number in words:
+                from runner.cli.run import compose
+
+                values = compose(words[number], plan.config_folders)
+                arm = values.get("arm")
+                name = arm.get("name", "no-arm") if isinstance(arm, dict) else "no-arm"
+                fresh = RunDir(folder or path / f"{number}-{name}")
+                (fresh.path / "failure.json").unlink(missing_ok=True)
+                perform.start(fresh, values)
+        except perform.Interrupted:
+            return 1
+        except RunnerError as error:
+            perform.note_failure(RunDir(folder or path / str(number)), error)
+    from runner.cli.gate import gate_sweep
+
+    print(f"sweep {perform.shown(path)}", file=sys.stderr)
+    return gate_sweep(path, [])

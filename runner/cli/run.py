@@ -1,0 +1,198 @@
+"""Runs and sweeps. The only file that touches hydra: it composes configs and launches jobs, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from runner.cli import overrides, perform
+from runner.config import conf_dir
+from runner.errors import ConfigError, RecordError, RunnerError
+from runner.record.rundir import RunDir
+from runner.record.sweepdir import Job, write_plan
+
+# What composing a config can raise: a wrong override, a wrong interpolation, a file that is not YAML or not text.
+_COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
+
+_sweep_dir: Path | None = None
+
+
+class _EndSweep(BaseException):
+    """A person interrupted: launch no further job. Not an ``Exception``, so that the launcher does not keep it."""
+
+
+class SweepMemory(Callback):
+    """Remembers a sweep's directory and writes down its jobs, so that a killed sweep can be finished from its files.
+
+    The gate does not run here: an exception in a callback is only a warning.
+    """
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        global _sweep_dir
+        _sweep_dir = Path(str(config.hydra.sweep.dir)).absolute()
+        target = str(config.hydra.sweeper.get("_target_", ""))
+        jobs = None
+        if target.endswith("BasicSweeper"):
+            words = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
+            words += list(config.hydra.overrides.task)
+            parsed = OverridesParser.create().parse_overrides(words)
+            batches = BasicSweeper.split_arguments(parsed, None)
+            jobs = [Job(number, list(words)) for number, words in enumerate(batches[0])]
+        write_plan(_sweep_dir, jobs, overrides.config_dirs(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run what the overrides describe; gate a sweep."""
+    global _sweep_dir
+    _sweep_dir = None
+    code = _launch(argv, _task)
+    if _sweep_dir is not None:
+        from runner.cli.gate import gate_sweep
+
+        return gate_sweep(_sweep_dir, [])
+    return code
+
+
+def _launch(argv: Sequence[str], task: Any) -> int:
+    """Hand argv to the config system, with its errors told in our way."""
+    outcome: dict[str, int] = {}
+
+    def job(config: DictConfig) -> int:
+        outcome["code"] = task(config)
+        return outcome["code"]
+
+    job.__module__ = __name__
+    app = hydra.main(version_base="1.3", config_path=str(conf_dir().absolute()), config_name="config")(job)
+    verbose = os.environ.get("HYDRA_FULL_ERROR")
+    before = sys.argv
+    sys.argv = ["python -m runner", *argv]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # so that errors arrive here instead of being printed
+    try:
+        app()
+    except _COMPOSING as error:
+        if verbose == "1":
+            raise
+        raise ConfigError(_told(error)) from None
+    except OSError as error:
+        if verbose == "1":
+            raise
+        raise RecordError(
+            f"{error.filename}: cannot be written ({error.strerror}); choose another place with hydra.run.dir=DIR "
+            f"(a sweep: hydra.sweep.dir=DIR)"
+        ) from None
+    except _EndSweep:
+        return 1
+    finally:
+        sys.argv = before
+        if verbose is None:
+            os.environ.pop("HYDRA_FULL_ERROR", None)
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = verbose
+    return outcome.get("code", 0)
+
+
+def _told(error: BaseException) -> list[str]:
+    """An error of the config system in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    cause = error.__cause__
+    if cause is not None and str(cause) and str(cause).splitlines()[0] not in lines:
+        lines.append(str(cause).splitlines()[0])
+    lines = [line for line in lines if not line.startswith(("full_key:", "object_type=", "See https", "Check that"))]
+    return [" — ".join(dict.fromkeys(lines)) or type(error).__name__]
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    """The composed config as plain data, everything resolved.
+
+    Raises
+    ------
+    ConfigError
+        For a missing value or an interpolation that leads nowhere.
+    """
+    try:
+        values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(_told(error)) from None
+    assert isinstance(values, dict)
+    values.pop("hydra", None)
+    return {str(key): value for key, value in values.items()}
+
+
+def _task(config: DictConfig) -> int:
+    """One job. A job that fails says so, leaves a note and does not end the sweep."""
+    context = HydraConfig.get()
+    run = RunDir(Path(context.runtime.output_dir).absolute())
+    sweeping = context.mode is not None and context.mode.name == "MULTIRUN"
+    try:
+        return perform.start(run, plain(config))
+    except perform.Interrupted as stop:
+        if sweeping:
+            raise _EndSweep from stop
+        return 1
+    except RunnerError as error:
+        if not sweeping:
+            raise
+        perform.note_failure(run, error)
+        return error.exit_code
+
+
+def compose(words: Sequence[str], config_folders: Sequence[Path] = ()) -> dict[str, Any]:
+    """Compose one job without running it.
+
+    Raises
+    ------
+    ConfigError
+        When it does not compose.
+    """
+    GlobalHydra.instance().clear()
+    try:
+        with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
+            search = [f"hydra.searchpath=[{','.join(str(folder.absolute()) for folder in config_folders)}]"]
+            config = hydra.compose("config", [*overrides.rewritten(words), *(search if config_folders else [])])
+            return plain(config)
+    except _COMPOSING as error:
+        raise ConfigError(_told(error)) from None
+
+
+def expand(argv: Sequence[str]) -> list[list[str]]:
+    """The jobs that a command line stands for: one list of overrides each, sweeps of an experiment included.
+
+    Raises
+    ------
+    ConfigError
+        When the words do not parse.
+    """
+    words, flags = overrides.words(overrides.rewritten(argv))
+    GlobalHydra.instance().clear()
+    try:
+        parsed = OverridesParser.create().parse_overrides(words)
+        fixed = [item.input_line or "" for item in parsed if not item.is_sweep_override()]
+        params: dict[str, Any] = {}
+        if any(word.startswith("+experiment=") for word in fixed):
+            folders = overrides.config_dirs(argv)
+            with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
+                search = [f"hydra.searchpath=[{','.join(str(folder.absolute()) for folder in folders)}]"] if folders else []
+                composed = hydra.compose("config", [*fixed, *search], return_hydra_config=True)
+                if composed.hydra.mode is not None and composed.hydra.mode.name == "MULTIRUN":
+                    params = dict(composed.hydra.sweeper.params or {})
+                    flags = [*flags, "-m"]
+        if not {"-m", "--multirun"} & set(flags):
+            return [list(words)]
+        parsed = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in params.items()] + words)
+        return [list(job) for job in BasicSweeper.split_arguments(parsed, None)[0]]
+    except _COMPOSING as error:
+        raise ConfigError(_told(error)) from None

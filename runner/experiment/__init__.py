@@ -1,0 +1,263 @@
+"""One run: scenarios → system → reader → judge → rows.
+
+:func:`prepare` checks everything that can be checked without spending; :func:`execute` runs or finishes a run
+directory; :mod:`runner.experiment.engine` holds the loop itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import runner
+from runner import harness as harnesses
+from runner import system as systems
+from runner.config import Experiment, digest
+from runner.errors import ConfigError, MissingExtra, RecordError, Refused, RunnerError, Stopped
+from runner.experiment.engine import Engine, Observer
+from runner.harness import Census, DatasetInfo, Harness
+from runner.llm.judge import Judge
+from runner.llm.prices import Prices
+from runner.llm.reader import Reader
+from runner.record import instrument as instruments
+from runner.record import provenance
+from runner.record.rundir import FORMAT, RunDir
+from runner.summary import summarise
+from runner.system import MemorySystem, Opening, Provenance
+
+log = logging.getLogger("runner")
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An experiment whose every part was found and checked; nothing is spent yet."""
+
+    experiment: Experiment
+    harness: Harness
+    system: MemorySystem
+    reader: Reader | None
+    judge: Judge | None
+    prices: Prices
+    dataset: DatasetInfo
+    census: Census
+
+
+def prepare(experiment: Experiment) -> Ready:
+    """Look everything up and check it, every problem at once.
+
+    Raises
+    ------
+    ConfigError
+        With the problems of harness, arm, reader, judge and slice together.
+    DatasetError, MissingExtra
+        When the data or an optional dependency is not there.
+    """
+    problems: list[str] = []
+
+    def attempt(build: Any, *args: Any) -> Any:
+        try:
+            return build(*args)
+        except ConfigError as error:
+            problems.extend(error.problems)
+            return None
+
+    harness = attempt(harnesses.build, experiment.harness)
+    system = attempt(systems.build, experiment.arm)
+    accuracy = experiment.axis == "accuracy"
+    reader = attempt(Reader, experiment.reader) if accuracy else None
+    judge = attempt(Judge, experiment.judge) if accuracy else None
+    prices = attempt(Prices.load, experiment.run.prices)
+    if problems:
+        raise ConfigError(problems)
+    missing = system.missing()
+    if missing:
+        raise MissingExtra(f"arm '{experiment.arm.name}' (system {experiment.arm.system})", missing)
+    dataset = harness.dataset()
+    census = harness.census(experiment.slice)
+    return Ready(experiment, harness, system, reader, judge, prices, dataset, census)
+
+
+def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
+    """What must match for another run to compare with this one, and what a gate must know to read it offline."""
+    experiment, harness = ready.experiment, ready.harness
+    reader, judge = experiment.reader, experiment.judge
+    rows: dict[str, Any] = {
+        "axis": experiment.axis,
+        "harness": experiment.harness.name,
+        "harness.settings": digest(harness.settings.model_dump(mode="json"))[:16],
+        "dataset.version": ready.dataset.version or instruments.UNKNOWN,
+        "dataset.sha256": ready.dataset.sha256 + ("" if ready.dataset.pinned else " (unpinned)"),
+        "dataset.patches": ready.dataset.patches or "none",
+        "slice.sha256": ready.census.sha256,
+        "slice.questions": ready.census.questions,
+        "k": experiment.harness.k,
+        "reader.model": instruments.row_of_model(reader.provider, reader.model or reader.name),
+        "reader.params": reader.params,
+        "reader.prompt": ready.reader.prompt_sha256 if ready.reader else "none",
+        "judge.model": instruments.row_of_model(judge.provider, judge.model or judge.name),
+        "judge.params": judge.params,
+        "judge.rubric": f"{ready.judge.rubric_sha256} {ready.judge.abstain_rubric_sha256}" if ready.judge else "none",
+        "repeats": experiment.run.repeats if ready.reader else 1,
+        "denominator": _denominator(experiment.axis, harness),
+        "search_mode": experiment.arm.recall.mode,
+        "embedder": opened.embedder,
+        "reranker": opened.reranker,
+        "server_build": opened.build,
+        "index_revision": opened.index_revision,
+        "crediting": "off",
+        "scoring": instruments.SCORING,
+    }
+    fakes = [f"reader {reader.name}"] if reader.provider == "fake" else []
+    fakes += [f"judge {judge.name}"] if judge.provider == "fake" else []
+    fakes += [f"embedder {opened.embedder}"] if opened.fake else []
+    return {
+        "format": FORMAT,
+        "runner": runner.__version__,
+        "rows": rows,
+        "fakes": fakes,
+        "harness": {
+            "name": experiment.harness.name,
+            "synthetic": harness.synthetic,
+            "cluster": harness.cluster,
+            "categories": dict(harness.categories),
+            "comparable": sorted(harness.comparable),
+            "headline": harness.headline(experiment.axis),
+        },
+        "census": {
+            "questions": ready.census.questions,
+            "scenarios": ready.census.scenarios,
+            "clusters": ready.census.clusters,
+            "events": ready.census.events,
+            "by_category": dict(ready.census.by_category),
+        },
+    }
+
+
+def _denominator(axis: str, harness: Harness) -> str:
+    categories = ",".join(sorted(harness.comparable))
+    if axis == "recall":
+        return f"questions with evidence of categories {categories}; errors excluded"
+    return f"correct / (correct + wrong + abstained) over categories {categories}; errors excluded"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a sitting ended. ``state`` is ``complete``, ``incomplete`` or ``failed``."""
+
+    state: str
+    reason: str = ""
+
+
+def finished(run: RunDir) -> bool:
+    """Whether nothing is left to do, told from the files alone."""
+    summary = run.read_json("summary.json")
+    return summary.get("state") == "complete" and not summary.get("stale")
+
+
+def execute(
+    run: RunDir,
+    ready: Ready,
+    observer: Observer,
+    *,
+    cache_dir: Path | None,
+    retry_errors: bool = False,
+) -> Outcome:
+    """Run what is left of a claimed run directory, then write its summary.
+
+    A run that stops early (interrupt, budget, full disk, unusable endpoint) keeps every finished line and says how to
+    go on.
+
+    Raises
+    ------
+    RunnerError
+        The reason why the run stopped, after everything that was finished is on disk.
+    """
+    run.repair()
+    problem: RunnerError | None = None
+    try:
+        asyncio.run(_session(run, ready, observer, cache_dir, retry_errors))
+    except RunnerError as error:
+        problem = error
+    outcome = settle(run, problem)
+    if problem is not None:
+        raise problem
+    return outcome
+
+
+def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
+    """Write ``summary.json`` from what is recorded, and say how the run stands."""
+    try:
+        recorded = run.instrument()
+    except RecordError:
+        return Outcome("failed", str(problem or "the run never started"))
+    summary = summarise(run, recorded)
+    resumable = isinstance(problem, Stopped | RecordError) or (problem is not None and summary["rows"] > 0)
+    state = "complete" if summary["left"] == 0 else "incomplete" if resumable else "failed"
+    if problem is None and state != "complete":
+        state = "incomplete"
+    summary = {"state": state, "reason": str(problem) if problem else "", **summary}
+    try:
+        run.write_json("summary.json", summary)
+    except RecordError:
+        if problem is None:
+            raise
+    return Outcome(state, summary["reason"])
+
+
+async def _session(
+    run: RunDir, ready: Ready, observer: Observer, cache_dir: Path | None, retry_errors: bool
+) -> None:
+    opened = await ready.system.open(Opening(cache_dir=cache_dir))
+    try:
+        fresh = instrument(ready, opened)
+        _same_instrument(run, fresh)
+        prior = run.read_json("provenance.json")
+        sittings = [*prior.get("sittings", []), provenance.start()]
+        record = {"sittings": sittings, "dataset": vars(ready.dataset), "prices": ready.prices.date}
+        record["system"] = {**opened.extra, "build": opened.build}
+        run.write_json("provenance.json", record)
+        engine = Engine(run, ready, observer, retry_errors=retry_errors)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                loop.add_signal_handler(number, engine.interrupt)
+            except (NotImplementedError, ValueError, RuntimeError):  # not the main thread, or not POSIX
+                continue
+        try:
+            await engine.run()
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                try:
+                    loop.remove_signal_handler(number)
+                except (NotImplementedError, ValueError, RuntimeError):
+                    continue
+            sittings[-1]["ended"] = provenance.now()
+            try:
+                run.write_json("provenance.json", record)
+            except RecordError as error:
+                log.warning("%s", error)
+    finally:
+        await ready.system.close()
+
+
+def _same_instrument(run: RunDir, fresh: dict[str, Any]) -> None:
+    """On a resume, refuse to mix two instruments in one run."""
+    if not (run.path / "instrument.json").exists():
+        run.write_json("instrument.json", fresh)
+        return
+    recorded = run.instrument()
+    changed = [
+        name
+        for name in instruments.mismatches(recorded["rows"], fresh["rows"])
+        if recorded["rows"].get(name) != fresh["rows"].get(name)
+    ]
+    if changed:
+        name = changed[0]
+        raise Refused(
+            f"{run.path}: the instrument changed since this run began, {name}: {recorded['rows'].get(name)!r} then, "
+            f"{fresh['rows'].get(name)!r} now ({', '.join(changed)}); start a new run instead of resuming this one"
+        )

@@ -1,0 +1,69 @@
+"""The recall budget, applied in one place to every system alike, and the context a reader sees."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.types import Hit
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What is left of a retrieval within the budget.
+
+    ``hits`` are the ones a reader sees, in the system's order; ``text`` is the context; ``flags`` say what the budget
+    did.
+    """
+
+    hits: tuple[Hit, ...]
+    text: str
+    flags: tuple[str, ...]
+
+
+def line(hit: Hit) -> str:
+    """One hit as the reader sees it: when, then what."""
+    if hit.time is None:
+        return hit.text
+    return f"[{hit.time:%d %B %Y, %H:%M}] {hit.text}"
+
+
+def deliver(hits: Sequence[Hit], limit: int | None, max_chars: int | None) -> Delivered:
+    """Cut a retrieval to the arm's budget.
+
+    Hits are delivered whole, in the system's order, until the next one would exceed ``max_chars`` characters of
+    context (newlines between hits included). Only a first hit that is too long on its own is cut, and flagged. What a
+    system returns beyond ``limit`` is dropped and flagged: every arm is held to the same budget, whether or not it
+    honours it by itself.
+    """
+    flags = []
+    if limit is not None and len(hits) > limit:
+        hits = hits[:limit]
+        flags.append("over_limit")
+    kept: list[Hit] = []
+    lines: list[str] = []
+    used = 0
+    for hit in hits:
+        text = line(hit)
+        cost = len(text) + (1 if lines else 0)
+        if max_chars is not None and used + cost > max_chars:
+            if not kept:
+                kept.append(hit)
+                lines.append(text[:max_chars])
+                flags.append("cut_hit")
+            flags.append("over_chars")
+            break
+        kept.append(hit)
+        lines.append(text)
+        used += cost
+    return Delivered(tuple(kept), "\n".join(lines), tuple(flags))
+
+
+def fingerprint(parts: Sequence[str]) -> str:
+    """Short digest of ordered strings: equal digests mean the same keys in the same order, or the same text."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        sha.update(len(data).to_bytes(8, "little") + data)
+    return sha.hexdigest()[:16]

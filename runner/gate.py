@@ -1,0 +1,366 @@
+"""The gate: two recorded runs to pairs, comparability, statistics and a verdict. Offline, without a model.
+
+>>> from runner.gate import compare
+>>> print(compare("outputs/2026-11-30/093512-123456/0-arms_off", "outputs/2026-11-30/093512-123456/1-arms_on"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.config import GateConfig
+from runner.errors import Refused, UsageError
+from runner.record.columns import Columns, columns
+from runner.record.compare import Comparability, Confound, drift
+from runner.record.compare import compare as compare_records
+from runner.record.rundir import RunDir, is_run
+from runner.stats.multiple import benjamini_hochberg
+from runner.stats.pairs import judge_many
+from runner.stats.verdict import Verdict, band_from_null
+from runner.summary import summary_of
+from runner.types import CORRECT
+
+ACCURACY: Final = "accuracy"
+MIN_CATEGORY: Final = 20  # pairs below which a category gets no verdict
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One recorded run, opened for a gate."""
+
+    name: str
+    run: RunDir
+    config: dict[str, Any]
+    instrument: dict[str, Any]
+    summary: dict[str, Any]
+    metric: str
+    data: Columns
+
+    @property
+    def state(self) -> str:
+        return "complete" if self.summary["left"] == 0 else "incomplete"
+
+    @property
+    def reason(self) -> str:
+        left = self.summary["left"]
+        why = self.run.read_json("summary.json").get("reason") or "not finished"
+        return f"{left} questions are missing ({why}); go on with: python -m runner resume {self.run.path}"
+
+    @property
+    def headline(self) -> float | None:
+        group = self.summary["groups"].get("overall_comparable", {})
+        value = group.get(self.metric)
+        return float(value) if isinstance(value, int | float) else None
+
+    @property
+    def usd(self) -> float | None:
+        """Money spent on models; ``None`` when a price is unknown."""
+        spent = [stage["usd"] for stage in self.summary["usage"].values()]
+        return None if "unknown" in spent else float(sum(spent))
+
+    @property
+    def flip_rate(self) -> float | None:
+        repeated = int(self.data.repeated.sum())
+        return int(self.data.flipped.sum()) / repeated if repeated else None
+
+    @property
+    def error_share(self) -> float:
+        return float((~self.data.ok).mean()) if len(self.data) else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "run": self.run.path.name,
+            "state": self.state,
+            "metric": self.metric,
+            "value": self.headline,
+            "rows": self.summary["rows"],
+            "errors": self.summary["errors"],
+            "statuses": self.summary["statuses"],
+            "flip_rate": self.flip_rate,
+            "usd": "unknown" if self.usd is None else self.usd,
+            "search_seconds": self.summary["search_seconds"],
+            "fakes": self.instrument.get("fakes", []),
+            "served": self.summary["served"],
+        }
+
+
+@dataclass
+class Comparison:
+    """A pair of arms: what may be said, and the numbers behind it.
+
+    Attributes
+    ----------
+    outcome
+        ``pass``, ``fail``, ``unresolved``, ``refused``, ``incomplete``, or ``null`` for an A/A pair.
+    reason
+        Why, in a word or a line.
+    verdict
+        The statistics of the headline, also under a refusal for a fake; ``None`` when the pair does not compare.
+    others
+        The same statistics of the other denominators and of the stable-only pair. Shown, never the gate.
+    categories
+        Per category; Benjamini–Hochberg adjusted. Never a headline.
+    bounds
+        The difference if every errored question had gone against B, and if for it. Points are fractions.
+    """
+
+    a: str
+    b: str
+    metric: str
+    axis: str
+    outcome: str
+    reason: str
+    comparability: Comparability
+    verdict: Verdict | None = None
+    others: dict[str, Verdict] = field(default_factory=dict)
+    categories: dict[str, Verdict] = field(default_factory=dict)
+    category_p: dict[str, float] = field(default_factory=dict)
+    bounds: tuple[float, float] | None = None
+    errors: tuple[int, int] = (0, 0)
+    null_band: float | None = None
+    holm_p: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "a": self.a,
+            "b": self.b,
+            "axis": self.axis,
+            "metric": self.metric,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "treatment": {key: list(pair) for key, pair in self.comparability.treatment.items()},
+            "bundle": self.comparability.bundle,
+            "ablation_of": self.comparability.ablated,
+            "confounds": [{"row": c.row, "a": c.a, "b": c.b, "why": c.why} for c in self.comparability.confounds],
+            "notes": self.notes,
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "holm_p": self.holm_p,
+            "errors": list(self.errors),
+            "bounds_with_errors": None if self.bounds is None else list(self.bounds),
+            "null_band": self.null_band,
+            "others": {name: verdict.to_dict() for name, verdict in self.others.items()},
+            "categories": {
+                name: {**verdict.to_dict(), "bh_p": self.category_p.get(name)}
+                for name, verdict in self.categories.items()
+            },
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.b} against {self.a}, {self.metric}: {self.outcome.upper()}"
+        if self.verdict is not None and self.outcome in ("pass", "fail", "unresolved"):
+            return f"{self.b} against {self.a}, {self.metric}: {self.verdict.line()}"
+        return f"{head} ({self.reason})" if self.reason else head
+
+
+def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = None) -> Comparison:
+    """Compare two recorded runs, B against A.
+
+    Parameters
+    ----------
+    run_a, run_b
+        Run directories; A is the baseline.
+    settings
+        Gate settings; those recorded with A when ``None``.
+
+    Raises
+    ------
+    UsageError, RecordError
+        When one is not a run that this version can read.
+    """
+    opened = []
+    for path in (Path(run_a), Path(run_b)):
+        if not is_run(path):
+            raise UsageError(f"{path}: not a run directory (no config.yaml)")
+        opened.append(RunDir(path))
+    chosen = settings or opened[0].experiment().gate
+    names = [str((run.raw_config().get("arm") or {}).get("name", run.path.name)) for run in opened]
+    if names[0] == names[1]:
+        names = [run.path.name for run in opened]
+    a, b = (open_arm(run, name, chosen) for run, name in zip(opened, names, strict=True))
+    return compare_arms(a, b, chosen)
+
+
+def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
+    """Read a recorded run for a gate.
+
+    Raises
+    ------
+    UsageError
+        When the run has no such metric.
+    """
+    instrument = run.instrument()
+    metric = instrument["harness"].get("headline", ACCURACY) if settings.metric == "auto" else settings.metric
+    data = columns(run, [] if metric == ACCURACY else [metric])
+    axis = instrument["rows"].get("axis")
+    if metric == ACCURACY and axis == "recall":
+        raise UsageError("gate.metric=accuracy: these runs have no reader; they are on the recall axis")
+    summary = summary_of(run, instrument)
+    if metric != ACCURACY and len(data) and data.ok.any():
+        known = {key for group in summary["groups"].values() for key in group if isinstance(group[key], float)}
+        if metric not in known and not np.isfinite(data.values[metric]).any() and settings.metric != "auto":
+            raise UsageError(f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}")
+    return Arm(name, run, run.raw_config(), instrument, summary, metric, data)
+
+
+def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
+    """The verdict on an opened pair, B against A."""
+    found = compare_records(
+        a.config, b.config, a.instrument["rows"], b.instrument["rows"], settings.treatment
+    )
+    axis = str(a.instrument["rows"].get("axis", "unknown"))
+    pair = Comparison(a.name, b.name, a.metric, axis, "refused", "", found)
+    pair.notes = [*found.notes, *drift(a.summary, b.summary)]
+    pair.errors = (a.summary["errors"], b.summary["errors"])
+    if a.instrument["harness"].get("synthetic"):
+        pair.notes.append("synthetic data: generated, with gold known exactly; says nothing about real conversations")
+    if found.confounds:
+        pair.reason = "not comparable: " + "; ".join(confound.line() for confound in found.confounds)
+        return pair
+    unfinished = [arm for arm in (a, b) if arm.state != "complete"]
+    if unfinished:
+        pair.outcome, pair.reason = "incomplete", "; ".join(f"{arm.name}: {arm.reason}" for arm in unfinished)
+        return pair
+    _, left, right = np.intersect1d(a.data.ids, b.data.ids, assume_unique=True, return_indices=True)
+    if len(left) < len(a.data) or len(left) < len(b.data):
+        lost = len(a.data) + len(b.data) - 2 * len(left)
+        pair.reason = f"not comparable: {lost} questions are in one run only, although the slices have one hash"
+        return pair
+    for arm in (a, b):
+        if arm.error_share > settings.max_error_share:
+            pair.reason = (
+                f"{arm.name}: {arm.error_share:.1%} of the questions failed, above gate.max_error_share="
+                f"{settings.max_error_share:.0%}; ask them again with: python -m runner resume {arm.run.path} --retry-errors"
+            )
+            return pair
+    return _judge(pair, a, b, left, right, settings)
+
+
+def _judge(
+    pair: Comparison, a: Arm, b: Arm, left: NDArray[np.intp], right: NDArray[np.intp], settings: GateConfig
+) -> Comparison:
+    values_a, values_b = _values(a)[left], _values(b)[right]
+    ok = a.data.ok[left] & b.data.ok[right]
+    measured_a, measured_b = np.isfinite(values_a), np.isfinite(values_b)
+    for arm, mine, other in ((a, measured_a, measured_b), (b, measured_b, measured_a)):
+        if not (mine & ok).any() and (other & ok).any():
+            pair.reason = (
+                f"{pair.metric} is not measurable for {arm.name}: its hits do not name the events they came from; "
+                f"compare answers instead (reader=… judge=…)"
+            )
+            return pair
+    usable = ok & measured_a & measured_b
+    about = a.instrument["harness"]
+    category = np.array(a.data.categories or [""])[a.data.category[left]] if len(left) else np.zeros(0, dtype="U1")
+    comparable = np.isin(category, about["comparable"])
+    kept = ~a.data.excluded[left]
+    patched = not bool(kept.all())
+    chosen = comparable if settings.categories == "comparable" else np.ones_like(comparable)
+    stable = ~a.data.flipped[left] & ~b.data.flipped[right]
+
+    masks: dict[str, NDArray[np.bool_]] = {"headline": chosen & kept}
+    if patched:
+        masks["as published (gold not patched)"] = chosen
+    if (~comparable & usable).any():
+        other = "overall_all" if settings.categories == "comparable" else "overall_comparable"
+        masks[other] = kept if settings.categories == "comparable" else comparable & kept
+    if not stable.all():
+        masks["stable-only"] = chosen & kept & stable
+    names = {key: f"{key} {about['categories'].get(key, key)}" for key in dict.fromkeys(category.tolist())}
+    for key in sorted(names, key=lambda c: (len(c), c)):
+        masks[f"category:{names[key]}"] = (category == key) & kept
+    present = np.stack([mask & usable for mask in masks.values()])
+    clusters = np.array(a.data.clusters or [""])[a.data.cluster[left]] if len(left) else np.zeros(0, dtype="U1")
+    verdicts = judge_many(
+        np.where(usable, values_a, 0.0)[None, :],
+        np.tile(np.where(usable, values_b, 0.0), (len(masks), 1)),
+        clusters.tolist() if len(clusters) <= 0 else clusters,
+        present=present,
+        min_delta=settings.min_delta / 100,
+        band=settings.band / 100,
+        mode=settings.interval,
+        resamples=settings.resamples,
+        seed=settings.seed,
+    )
+    told = dict(zip(masks, verdicts, strict=True))
+    pair.verdict = told.pop("headline")
+    pair.categories = {
+        key.removeprefix("category:"): verdict
+        for key, verdict in told.items()
+        if key.startswith("category:") and verdict.n >= MIN_CATEGORY
+    }
+    pair.others = {key: verdict for key, verdict in told.items() if not key.startswith("category:")}
+    tested = {key: v.companion_p for key, v in pair.categories.items() if v.companion_p is not None}
+    if tested:
+        adjusted = benjamini_hochberg(list(tested.values()))
+        pair.category_p = {key: float(p) for key, p in zip(tested, adjusted, strict=True)}
+    pair.bounds = _bounds(values_a, values_b, ok, masks["headline"])
+    same = a.data.retrieval[left] == b.data.retrieval[right]
+    return _conclude(pair, a, b, bool(same[ok].all()) if ok.any() else False, settings)
+
+
+def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool, settings: GateConfig) -> Comparison:
+    """Outcome and reason from the statistics and from what forbids a verdict."""
+    verdict = pair.verdict
+    assert verdict is not None
+    fakes = sorted({*a.instrument.get("fakes", []), *b.instrument.get("fakes", [])})
+    if fakes:
+        pair.outcome = "refused"
+        pair.reason = f"fake provider ({', '.join(fakes)}): a first look, never a verdict"
+    elif pair.comparability.null:
+        pair.outcome, pair.reason = "null", "the same configuration twice (A/A)"
+        if verdict.percentile is not None:
+            try:
+                pair.null_band = band_from_null(verdict.percentile)
+                pair.notes.append(f"measured null band: {pair.null_band * 100:.1f} pp (gate.band={pair.null_band * 100:.1f})")
+            except Refused as error:
+                pair.notes.append(str(error))
+    elif identical:
+        pair.outcome = "refused"
+        pair.reason = (
+            "vacuous ablation: both arms retrieved the same keys and the same context for every question, so the "
+            "difference is run-to-run noise; use the pair as an A/A null, or check that the knobs reach the system"
+        )
+    else:
+        pair.outcome = verdict.outcome
+        pair.reason = (verdict.reason or "") + (", equivalent" if verdict.equivalent else "")
+    return pair
+
+
+def _values(arm: Arm) -> NDArray[np.float64]:
+    """The metric of every row; NaN where it is not measurable. An abstention is not correct: it counts as wrong."""
+    if arm.metric != ACCURACY:
+        return arm.data.values[arm.metric]
+    if CORRECT not in arm.data.labels:
+        return np.zeros(len(arm.data))
+    return (arm.data.label == arm.data.labels.index(CORRECT)).astype(np.float64)
+
+
+def _bounds(
+    a: NDArray[np.float64], b: NDArray[np.float64], ok: NDArray[np.bool_], chosen: NDArray[np.bool_]
+) -> tuple[float, float] | None:
+    """The difference if errors were all against B, and all for B (values in [0, 1])."""
+    failed = ~ok & chosen
+    base = ok & chosen & np.isfinite(a) & np.isfinite(b)
+    n = int(base.sum() + failed.sum())
+    if not failed.any() or n == 0:
+        return None
+    total = float((b[base] - a[base]).sum())
+    worst = int(failed.sum())
+    return (total - worst) / n, (total + worst) / n
+
+
+def refusals(pairs: Sequence[Comparison]) -> list[Confound]:
+    """Every confound of several pairs, once."""
+    seen: dict[str, Confound] = {}
+    for pair in pairs:
+        for confound in pair.comparability.confounds:
+            seen.setdefault(f"{confound.row}{confound.a}{confound.b}", confound)
+    return list(seen.values())

@@ -1,0 +1,204 @@
+"""Where a harness's file comes from: a local copy, or a pinned download in the user cache; verified, then decoded.
+
+The file is verified before it is understood, and every failure is one :class:`~runner.errors.DatasetError` that says
+what to type next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from runner.config import Dataset
+from runner.errors import DatasetError
+
+CACHE_ENV = "MEMORY_RUNNER_CACHE"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that was read: its bytes are verified, and ``sha256`` is theirs."""
+
+    path: Path
+    data: bytes
+    sha256: str
+    pinned: bool
+
+
+def cache_dir() -> Path:
+    """Folder of downloaded datasets: ``$MEMORY_RUNNER_CACHE/datasets``, else in the platform's user cache."""
+    chosen = os.environ.get(CACHE_ENV)
+    if chosen:
+        return Path(chosen).expanduser() / "datasets"
+    import pooch
+
+    return Path(pooch.os_cache("agent-memory-runner")) / "datasets"
+
+
+def read_source(harness: str, dataset: Dataset, diagnose: Callable[[bytes], str | None]) -> SourceFile:
+    """Find, read and verify the file of a dataset.
+
+    Parameters
+    ----------
+    harness
+        Its name, for messages.
+    dataset
+        ``path`` wins over ``url``; ``sha256`` is required of either, ``None`` accepts whatever is there.
+    diagnose
+        Says what is wrong with bytes that do not match the pin, when it can tell.
+
+    Raises
+    ------
+    DatasetError
+        When the file is missing, unreadable, cannot be downloaded or does not match its pin.
+    """
+    path = local_copy(harness, dataset)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
+    sha = hashlib.sha256(data).hexdigest()
+    if dataset.sha256 is not None and sha != dataset.sha256:
+        why = diagnose(data)
+        raise DatasetError(
+            f"{harness}: {path} has sha256 {sha}, but harness.dataset.sha256 pins {dataset.sha256}"
+            f"{f' ({why})' if why else ''}; use the published file, or say harness.dataset.sha256=null to run this one "
+            "unpinned"
+        )
+    return SourceFile(path=path, data=data, sha256=sha, pinned=dataset.sha256 is not None)
+
+
+def local_copy(harness: str, dataset: Dataset) -> Path:
+    """Path of the dataset's file, downloading it on first use.
+
+    Raises
+    ------
+    DatasetError
+        When there is no such file, or the download fails.
+    """
+    if dataset.path is None:
+        return _download(harness, dataset)
+    path = Path(dataset.path).expanduser()
+    try:
+        if path.is_dir():
+            raise DatasetError(
+                f"{harness}: {path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})"
+            )
+        if not path.is_file():
+            raise DatasetError(
+                f"{harness}: there is no file {path} (looked in {Path.cwd()}); give a local copy with "
+                "harness.dataset.path=FILE, or leave harness.dataset.path out to download it"
+            )
+    except OSError as error:
+        raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
+    return path
+
+
+def _download(harness: str, dataset: Dataset) -> Path:
+    if not dataset.url:
+        raise DatasetError(f"{harness}: no data is configured; give a local copy with harness.dataset.path=FILE")
+    parts = urlsplit(dataset.url)
+    if parts.scheme not in ("http", "https"):
+        raise DatasetError(f"{harness}: harness.dataset.url must start with https://, got '{parts.scheme}:'")
+    import pooch
+    import requests
+
+    logging.getLogger("pooch").setLevel(logging.WARNING)
+    name = f"{harness}-{(dataset.sha256 or 'unpinned')[:12]}-{Path(parts.path).name or 'data'}"
+    folder = cache_dir()
+    fetch = pooch.HTTPDownloader(progressbar=_Bar(name) if sys.stderr.isatty() else False, timeout=30)
+    try:
+        found = pooch.retrieve(
+            dataset.url,
+            known_hash=f"sha256:{dataset.sha256}" if dataset.sha256 else None,
+            fname=name,
+            path=folder,
+            downloader=fetch,
+        )
+    except requests.exceptions.RequestException as error:
+        status = getattr(error.response, "status_code", None)
+        reason = f"HTTP {status}" if status else type(error).__name__
+        raise DatasetError(
+            f"{harness}: cannot download {dataset.url} ({reason}); with no network, give a local copy with "
+            "harness.dataset.path=FILE"
+        ) from None
+    except ValueError:
+        raise DatasetError(
+            f"{harness}: what {dataset.url} sent does not have the pinned sha256 {dataset.sha256}; the source has "
+            "changed or something answers in its place: give a local copy with harness.dataset.path=FILE"
+        ) from None
+    except OSError as error:
+        raise DatasetError(
+            f"{harness}: cannot keep the download in {folder} ({error.strerror or error}); set {CACHE_ENV} to a "
+            "folder that can be written, or give harness.dataset.path=FILE"
+        ) from None
+    return Path(found)
+
+
+class _Bar:
+    """A download bar with the four methods that pooch asks of one."""
+
+    def __init__(self, name: str) -> None:
+        self.total = 0
+        self._name = name
+        self._progress: Any = None
+        self._task: Any = None
+
+    def update(self, size: int) -> None:
+        if self._progress is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._progress = Progress(console=Console(stderr=True), transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task(self._name, total=self.total or None)
+        self._progress.update(self._task, advance=size)
+
+    def reset(self) -> None:
+        """Pooch rewinds the bar before it fills it once more at the end; ours is gone by then."""
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def decode_json(harness: str, source: str, data: bytes) -> Any:
+    """JSON of a file, strictly UTF-8.
+
+    Raises
+    ------
+    DatasetError
+        Telling truncation, a wrong encoding and other damage apart.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{harness}: {source} is not UTF-8 (byte {error.start}); download it again, or give another copy with "
+            "harness.dataset.path=FILE"
+        ) from None
+    if not text.strip():
+        raise DatasetError(f"{harness}: {source} is empty; give another copy with harness.dataset.path=FILE")
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise DatasetError(f"{harness}: {source} is nested too deeply to be a dataset") from None
+    except ValueError as error:
+        at = getattr(error, "pos", None)
+        ended = at is not None and (at >= len(text.rstrip()) or "Unterminated string" in str(error))
+        what = "is truncated: the JSON ends before it is complete" if ended else f"is not valid JSON ({error})"
+        raise DatasetError(
+            f"{harness}: {source} {what}; download it again, or give another copy with harness.dataset.path=FILE"
+        ) from None
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")

@@ -1,0 +1,167 @@
+"""A command-line model: a process that reads the prompt on stdin and prints JSON.
+
+The process leads a group of its own and is killed as a group at the timeout, so that nothing it started outlives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from runner.config import ModelConfig
+from runner.errors import EndpointUnusable, ModelFault
+from runner.http import start_of
+from runner.llm import Model, Request, estimated
+from runner.llm.prices import Prices
+from runner.llm.replies import json_objects
+from runner.types import Completion, Usage
+
+_OUTPUT_MAX = 8_000_000  # bytes of stdout; more is no model's reply
+_STDERR_KEPT = 4_000
+
+
+class CommandModel(Model):
+    """One process a call. ``{model}`` in the command stands for the model of the config."""
+
+    def __init__(self, config: ModelConfig, prices: Prices) -> None:
+        super().__init__(config)
+        self._argv = [part.replace("{model}", config.model) for part in config.command]
+        self._prices = prices
+        self._slots = asyncio.Semaphore(config.concurrency)
+
+    async def complete(self, request: Request) -> Completion:
+        async with self._slots:
+            start = time.perf_counter()
+            code, out, err = await self._run(request.prompt.encode())
+            seconds = time.perf_counter() - start
+        objects, _ = json_objects(out.decode("utf-8", "replace"))
+        if not objects:
+            printed = f"; it printed: {start_of(out)}" if out.strip() else ""
+            raise self._fault(f"ended with code {code} and no JSON{printed}{_tail(err)}")
+        body = objects[-1]
+        paths = self.config.output
+        text = at(body, paths.text)
+        if at(body, paths.error) or code != 0:
+            said = f": {start_of(text)}" if isinstance(text, str) and text.strip() else ""
+            raise self._fault(f"ended with code {code} and reported an error{said}{_tail(err)}")
+        if not isinstance(text, str):
+            raise self._fault(f"printed JSON without text at '{paths.text}': {start_of(out)}")
+        text = text.strip()
+        if not text:
+            raise self._fault("gave an empty reply")
+        model = _name(at(body, paths.model))
+        return Completion(text=text, model=model, usage=self._usage(request, text, model, body, seconds))
+
+    def _usage(self, request: Request, text: str, model: str, body: Any, seconds: float) -> Usage:
+        paths = self.config.output
+        into, out = _number(at(body, paths.input_tokens)), _number(at(body, paths.output_tokens))
+        usd = _number(at(body, paths.usd))
+        guess = estimated(request.prompt, text)
+        measured = into is not None and out is not None
+        tokens_in = guess.input_tokens if into is None else int(into)
+        tokens_out = guess.output_tokens if out is None else int(out)
+        if usd is None:
+            usd = self._prices.usd(model or self.config.model, tokens_in, tokens_out)
+        return Usage(
+            input_tokens=tokens_in, output_tokens=tokens_out, usd=usd, calls=1, seconds=seconds, measured=measured
+        )
+
+    async def _run(self, prompt: bytes) -> tuple[int, bytes, bytes]:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (FileNotFoundError, PermissionError, NotADirectoryError, OSError) as error:
+            hint = "" if shutil.which(self._argv[0]) else "; install it, or give its path in command"
+            raise EndpointUnusable(
+                f"{self.config.name}: cannot run '{self._argv[0]}' ({error.strerror or error}){hint}"
+            ) from None
+        self.requests += 1
+        try:
+            async with asyncio.timeout(self.config.timeout_s):
+                _, out, err = await asyncio.gather(
+                    _feed(process, prompt), _read(process.stdout, _OUTPUT_MAX), _read_tail(process.stderr)
+                )
+                if len(out) > _OUTPUT_MAX:
+                    raise self._fault(f"printed more than {_OUTPUT_MAX} bytes")
+                code = await process.wait()
+        except TimeoutError:
+            raise self._fault(f"took longer than {self.config.timeout_s:g} s and was stopped; raise its timeout_s") from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+            # A pipe that a stopped reader left half full would warn when it is collected.
+            process._transport.close()  # type: ignore[attr-defined]
+        return code, out, err
+
+    def _fault(self, message: str) -> ModelFault:
+        return ModelFault(f"{self.config.name}: '{self._argv[0]}' {message}")
+
+
+async def _feed(process: asyncio.subprocess.Process, prompt: bytes) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may answer without reading all
+        process.stdin.write(prompt)
+        await process.stdin.drain()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.close()
+        await process.stdin.wait_closed()
+
+
+async def _read(stream: asyncio.StreamReader | None, most: int) -> bytes:
+    assert stream is not None
+    kept = bytearray()
+    while len(kept) <= most and (chunk := await stream.read(65_536)):
+        kept += chunk
+    return bytes(kept)
+
+
+async def _read_tail(stream: asyncio.StreamReader | None) -> bytes:
+    assert stream is not None
+    kept = b""
+    while chunk := await stream.read(65_536):
+        kept = (kept + chunk)[-_STDERR_KEPT:]
+    return kept
+
+
+def _tail(err: bytes) -> str:
+    lines = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
+    return f"; stderr ends: {start_of(' | '.join(lines[-3:]), 300)}" if lines else ""
+
+
+def at(body: Any, path: str | None) -> Any:
+    """The value at a dotted path (``usage.input_tokens``, ``choices.0.text``), ``None`` when there is none."""
+    if path is None:
+        return None
+    for part in path.split("."):
+        if isinstance(body, Mapping):
+            body = body.get(part)
+        elif isinstance(body, list) and part.isdigit() and int(part) < len(body):
+            body = body[int(part)]
+        else:
+            return None
+    return body
+
+
+def _number(value: Any) -> float | None:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+    return float(value) if good else None
+
+
+def _name(value: Any) -> str:
+    """A model's name; a mapping by model (as per-model usage is) gives its keys."""
+    if isinstance(value, Mapping):
+        return "+".join(sorted(str(key) for key in value))
+    return value if isinstance(value, str) else ""

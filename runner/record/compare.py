@@ -1,0 +1,128 @@
+"""Whether two runs compare: treatment, confounds, budget, vacuous ablations, drift.
+
+The arm's own keys are the treatment. A row of the instrument that differs is a confound and refuses the comparison,
+unless a person declares it to be the treatment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.config import flatten
+from runner.record.instrument import SYSTEM_ROWS, UNKNOWN, WHY, mismatches
+
+
+@dataclass(frozen=True)
+class Confound:
+    """A row that does not match and that nobody declared."""
+
+    row: str
+    a: Any
+    b: Any
+    why: str
+
+    def line(self) -> str:
+        return f"{self.row}: {self.a!r} against {self.b!r} — {self.why}"
+
+
+@dataclass(frozen=True)
+class Comparability:
+    """What differs between two runs, and what that allows one to say."""
+
+    treatment: dict[str, tuple[Any, Any]]  # the arm's keys that differ
+    confounds: list[Confound]
+    ablated: list[str] = field(default_factory=list)  # declared rows that do differ
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def null(self) -> bool:
+        """The same configuration twice: an A/A pair."""
+        return not self.treatment and not self.ablated
+
+    @property
+    def bundle(self) -> list[str]:
+        """Independent treatment keys when there is more than one."""
+        keys = list(self.treatment) + self.ablated
+        return keys if len(keys) > 1 else []
+
+
+def _arm_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    left, right = flatten(a), flatten(b)
+    changed = {}
+    for key in list(left) + [key for key in right if key not in left]:
+        if key != "name" and left.get(key) != right.get(key):
+            changed[f"arm.{key}"] = (left.get(key), right.get(key))
+    if "arm.system" in changed:
+        # Another system has other knobs: the swap is one treatment, the shared read side is still told apart.
+        changed = {k: v for k, v in changed.items() if k == "arm.system" or k.startswith("arm.recall.")}
+    return changed
+
+
+def compare(
+    config_a: Mapping[str, Any],
+    config_b: Mapping[str, Any],
+    rows_a: Mapping[str, Any],
+    rows_b: Mapping[str, Any],
+    declared: Sequence[str] = (),
+) -> Comparability:
+    """Hold two recorded runs against each other.
+
+    Parameters
+    ----------
+    config_a, config_b
+        Recorded configs as plain mappings.
+    rows_a, rows_b
+        Recorded instrument rows.
+    declared
+        Instrument rows that a person declares to be the treatment (``gate.treatment``).
+    """
+    treatment = _arm_changes(config_a.get("arm", {}), config_b.get("arm", {}))
+    swapped = "arm.system" in treatment
+    confounds, ablated, notes = [], [], []
+    for row in mismatches(rows_a, rows_b):
+        left, right = rows_a.get(row, UNKNOWN), rows_b.get(row, UNKNOWN)
+        follows = row in SYSTEM_ROWS and swapped and UNKNOWN not in (left, right)
+        # A knob that switches the reranker on is the treatment; the model it then uses only follows from it.
+        follows = follows or (row == "reranker" and "none" in (left, right) and bool(treatment))
+        if row in declared:
+            if left != right:
+                ablated.append(row)
+            else:
+                notes.append(f"{row} is unknown in both runs and declared by gate.treatment")
+        elif follows:
+            notes.append(f"{row}: {left} against {right}, which follows from the treatment")
+        else:
+            confounds.append(Confound(row, left, right, WHY.get(row, "the instrument differs")))
+    for key in ("arm.recall.limit", "arm.recall.max_chars"):
+        if key in treatment:
+            left, right = treatment[key]
+            notes.append(f"unequal recall budget: {key} {_bound(left)} against {_bound(right)}")
+    if ablated:
+        notes.append(f"an ablation of {', '.join(ablated)}, declared by gate.treatment")
+    found = Comparability(treatment, confounds, ablated, notes)
+    if found.bundle:
+        notes.append(f"a bundle of {len(found.bundle)} treatments, not one: {', '.join(found.bundle)}")
+    return found
+
+
+def _bound(value: Any) -> str:
+    return "unbounded" if value is None else str(value)
+
+
+def drift(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """Served models that differ and windows that do not overlap, from two ``summary.json``."""
+    notes = []
+    served_a, served_b = set(a.get("served") or ()), set(b.get("served") or ())
+    if served_a != served_b and (served_a or served_b):
+        notes.append(
+            f"drift: the servers say they served {', '.join(sorted(served_a)) or 'nothing'} "
+            f"against {', '.join(sorted(served_b)) or 'nothing'}"
+        )
+    window_a, window_b = a.get("window"), b.get("window")
+    if served_a and served_b and window_a and window_b and (window_a[1] < window_b[0] or window_b[1] < window_a[0]):
+        gap = max(window_b[0] - window_a[1], window_a[0] - window_b[1])
+        if gap > 3600:
+            notes.append(f"drift: the arms ran {gap / 3600:.1f} hours apart; a provider may have changed in between")
+    return notes

@@ -1,0 +1,65 @@
+"""The difference of two recorded runs, in the manner of ``dvc exp diff``: what changed, or everything with ``--all``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runner.config import flatten
+from runner.record.rundir import RunDir
+
+ABSENT = "-"
+
+
+def _facts(run: RunDir) -> dict[str, dict[str, Any]]:
+    instrument = run.read_json("instrument.json")
+    summary = run.read_json("summary.json")
+    metrics = {
+        f"{group}.{name}": value
+        for group, values in (summary.get("groups") or {}).items()
+        for name, value in values.items()
+        if not isinstance(value, Mapping)
+    }
+    return {
+        "config": flatten(run.raw_config()),
+        "instrument": flatten(instrument.get("rows") or {}),
+        "metrics": metrics,
+    }
+
+
+def diff(a: RunDir, b: RunDir, *, everything: bool = False) -> list[dict[str, Any]]:
+    """Rows ``{section, key, a, b, change}``; only changed ones unless ``everything``.
+
+    ``change`` is ``b - a`` where both are numbers, else ``None``.
+    """
+    left, right = _facts(a), _facts(b)
+    rows = []
+    for section in left:
+        keys = list(left[section]) + [key for key in right[section] if key not in left[section]]
+        for key in keys:
+            one, two = left[section].get(key, ABSENT), right[section].get(key, ABSENT)
+            if everything or one != two:
+                rows.append({"section": section, "key": key, "a": one, "b": two, "change": _change(one, two)})
+    return rows
+
+
+def _change(one: Any, two: Any) -> float | None:
+    if isinstance(one, bool) or isinstance(two, bool):
+        return None
+    if isinstance(one, int | float) and isinstance(two, int | float):
+        return two - one
+    return None
+
+
+def markdown(rows: list[dict[str, Any]], a: str, b: str) -> str:
+    """The rows as a GitHub table, cells escaped."""
+    lines = [f"| | key | {_cell(a)} | {_cell(b)} | change |", "|---|---|---|---|---|"]
+    for row in rows:
+        change = "" if row["change"] is None else f"{row['change']:+.6g}"
+        lines.append(f"| {row['section']} | {_cell(row['key'])} | {_cell(row['a'])} | {_cell(row['b'])} | {change} |")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

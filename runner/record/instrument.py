@@ -1,0 +1,60 @@
+"""The instrument: everything that must match for two runs to compare, each row with why it matters.
+
+A value that is not known is ``"unknown"``, and ``"unknown"`` never matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+UNKNOWN: Final = "unknown"
+
+WHY: Final[Mapping[str, str]] = {
+    "axis": "recall and judged accuracy are different metrics",
+    "harness": "another benchmark asks other questions",
+    "harness.settings": "the benchmark was set up otherwise",
+    "dataset.version": "another version of the data holds other questions or other gold",
+    "dataset.sha256": "the bytes of the data differ",
+    "dataset.patches": "patched gold grades other answers as right",
+    "slice.sha256": "other questions were asked",
+    "slice.questions": "another number of questions was asked",
+    "k": "recall@5 and recall@10 are different metrics",
+    "reader.model": "a stronger reader moves the categories that need reasoning",
+    "reader.params": "temperature, limits and seeds change answers",
+    "reader.prompt": "another prompt gives other answers",
+    "judge.model": "another judge moves the labels, by more than most changes to a memory",
+    "judge.params": "temperature and limits change labels",
+    "judge.rubric": "a lenient and a strict rubric label the same answer differently",
+    "repeats": "a majority of three is another judge than a single label",
+    "denominator": "leaving abstentions or a category out flatters an arm",
+    "search_mode": "another search mode is an ablation of its own",
+    "embedder": "an embedder swap moves the whole similarity scale",
+    "reranker": "another reranker orders the same hits otherwise",
+    "server_build": "another build is another system",
+    "index_revision": "the answers came from another index",
+    "crediting": "a run that credits its reads reinforces what it reads",
+    "scoring": "the scoring code changed",
+}
+
+# Rows that describe the system under test. They follow from the arm when the arms run different systems.
+SYSTEM_ROWS: Final = frozenset({"search_mode", "embedder", "reranker", "server_build", "index_revision"})
+
+SCORING: Final = "1"  # raise when a change of code changes a recorded metric
+
+
+def row_of_model(provider: str, model: str) -> str:
+    """The instrument's name of a reader or judge: ``"none"``, or provider and model."""
+    return "none" if provider == "none" else f"{provider}:{model}"
+
+
+def mismatches(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """Names of the rows that do not match, in the order of :data:`WHY`; ``unknown`` never matches."""
+    names = [name for name in WHY if name in a or name in b]
+    names += sorted((set(a) | set(b)) - set(WHY))
+    found = []
+    for name in names:
+        left, right = a.get(name, UNKNOWN), b.get(name, UNKNOWN)
+        if left != right or left == UNKNOWN:
+            found.append(name)
+    return found

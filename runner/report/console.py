@@ -1,0 +1,32 @@
+"""The terminals that tables are printed on. Text from data is never read as markup."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+
+from rich.console import Console
+from rich.text import Text
+
+
+@cache
+def console() -> Console:
+    """Standard output; as wide as a table needs when it is not a terminal, so that logs and pipes keep every figure."""
+    return Console(width=None if sys.stdout.isatty() else _width(), markup=False, highlight=False, emoji=False)
+
+
+@cache
+def error_console() -> Console:
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def _width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() and int(columns) >= 40 else 150
+
+
+def text(value: object, style: str = "") -> Text:
+    """Untrusted text for a cell: control characters shown, never obeyed."""
+    shown = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in str(value))
+    return Text(shown, style=style)

@@ -1,0 +1,62 @@
+"""The tables of ``plan``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+
+from runner.report.console import text
+
+if TYPE_CHECKING:
+    from runner.cli.plan import Forecast
+
+
+def plan_tables(forecasts: list[Forecast]) -> Group:
+    """Jobs as rows; categories, knobs and warnings below."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    names = ("arm", "system", "axis", "questions", "scored", "clusters", "events", "calls", "tokens in / out", "cost", "detects")
+    for name in names:
+        table.add_column(name, justify="left" if name in ("arm", "system", "axis") else "right")
+    for job in forecasts:
+        cost = "unknown" if job.usd is None else f"${job.usd:.2f}" if job.usd else "0"
+        tokens = f"~{job.input_tokens:,} / ~{job.output_tokens:,}" if job.calls else "0"
+        best, likely = job.detectable.values()
+        table.add_row(
+            text(job.arm),
+            job.system,
+            job.axis,
+            str(job.questions),
+            str(job.scored),
+            str(job.clusters),
+            f"{job.events:,}",
+            f"{job.calls:,}",
+            tokens,
+            cost,
+            f"{_pp(best)} – {_pp(likely)}",
+        )
+    lines: list[str] = []
+    first = forecasts[0]
+    lines.append("questions by category: " + ", ".join(f"{name} {n}" for name, n in first.by_category.items()))
+    lines.append(
+        "detects: the difference found with 80 % power if the arms disagree on 16 % of the questions, "
+        "with an intraclass correlation of 0 and of 0.05"
+    )
+    for job in forecasts:
+        if job.knobs:
+            lines.append(f"{job.arm} sends: " + ", ".join(f"{name}={_knob(value)}" for name, value in job.knobs.items()))
+        lines += [f"{job.arm}: {name} is inert here: {why}" for name, why in job.inert.items()]
+    lines += [f"warning: {line}" for job in forecasts for line in job.warnings]
+    lines.append("nothing was spent")
+    return Group(table, *(text(line, "dim") for line in dict.fromkeys(lines)))
+
+
+def _pp(value: float | None) -> str:
+    return "none" if value is None else f"{value * 100:.1f} pp"
+
+
+def _knob(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)

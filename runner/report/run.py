@@ -1,0 +1,85 @@
+"""One run on the terminal: what it is before it starts, its metrics by category when it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+
+from runner.experiment import Ready
+from runner.record.rundir import RunDir
+from runner.report.console import text
+from runner.summary import summary_of
+
+# Shown in a table; everything else is in summary.json.
+_RECALL_COLUMNS = ("recall@{k}", "recall_all@{k}", "fraction@{k}", "ndcg@{k}", "mrr", "session_recall@{k}")
+_ANSWER_COLUMNS = ("accuracy", "accuracy_answered", "abstained", "locomo_f1")
+
+
+def headline(ready: Ready, where: str) -> str:
+    """One line: which arm, on what, how much, where it is recorded."""
+    experiment, census = ready.experiment, ready.census
+    data = f"{experiment.harness.name}{' (synthetic)' if ready.harness.synthetic else ''}"
+    models = "" if experiment.axis == "recall" else f", reader {experiment.reader.name}, judge {experiment.judge.name}"
+    return (
+        f"{experiment.arm.name} on {data}, {experiment.axis} axis{models}: {census.questions} questions, "
+        f"{census.clusters} {ready.harness.cluster}s → {where}"
+    )
+
+
+def run_table(run: RunDir) -> Group:
+    """Metrics by category, then what a person must know beside them."""
+    instrument = run.instrument()
+    summary = summary_of(run, instrument)
+    rows, about = instrument["rows"], instrument["harness"]
+    k = rows.get("k", 10)
+    accuracy = rows.get("axis") == "accuracy"
+    wanted = list(_ANSWER_COLUMNS) if accuracy else [name.format(k=k) for name in _RECALL_COLUMNS]
+    groups = summary["groups"]
+    shown = [name for name in wanted if any(isinstance(g.get(name), float) for g in groups.values())]
+    title = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''} · {rows.get('axis')} axis"
+    table = Table(title=text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table.add_column("questions of")
+    for name in ("n", "errors", *shown):
+        table.add_column(name, justify="right")
+    for name, group in groups.items():
+        if group["questions"]:
+            cells = [figure(group.get(column)) for column in shown]
+            table.add_row(text(name), str(group["questions"]), str(group["errors"] or ""), *cells)
+    return Group(table, *(text(line, "dim") for line in footnotes(instrument, summary)))
+
+
+def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
+    """Fakes, errors, flags, cost and time: one line each, only what there is."""
+    lines = []
+    if instrument.get("fakes"):
+        lines.append(f"FAKE: {', '.join(instrument['fakes'])}: a first look, never a result")
+    if summary["errors"]:
+        counts = ", ".join(f"{n} {status}" for status, n in summary["statuses"].items() if status != "ok")
+        lines.append(f"errors, in no denominator: {counts}")
+    for stage, spent in summary["usage"].items():
+        if stage == "search":
+            continue
+        usd = spent["usd"]
+        cost = "unknown price" if usd == "unknown" else f"${usd:.4f}"
+        lines.append(
+            f"{stage}: {spent['calls']} calls, {spent['input_tokens']:,} in and {spent['output_tokens']:,} out tokens "
+            f"({spent['tokens']}), {cost}, {spent['seconds']:.1f} s"
+        )
+    ingest, search = summary["ingest"], summary["search_seconds"]
+    if ingest["scenarios"]:
+        made = ""
+        if ingest["embeddings_computed"] or ingest["embeddings_reused"]:
+            made = f" ({ingest['embeddings_computed']} embeddings computed, {ingest['embeddings_reused']} reused)"
+        lines.append(f"ingest: {ingest['events']} events in {ingest['seconds']:.1f} s{made}")
+    if search:
+        lines.append(f"search: p50 {search['p50'] * 1000:.1f} ms, p90 {search['p90'] * 1000:.1f} ms")
+    if summary["flags"]:
+        lines.append("flags: " + ", ".join(f"{name} {n}" for name, n in summary["flags"].items()))
+    return lines
+
+
+def figure(value: Any) -> str:
+    """A share as a person reads it; a metric without a denominator as a dash, never NaN."""
+    return f"{value:.3f}" if isinstance(value, int | float) else "–"

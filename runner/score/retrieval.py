@@ -1,0 +1,124 @@
+"""Retrieval metrics of one question, over the evidence that its gold names.
+
+Every function takes
+
+- ``ranked``: for each returned hit, best first, the ids of the events that it came from (one id for a verbatim
+  store, several for a system that merges or chunks, none for text that comes from no event);
+- ``gold``: the ids of the evidence events, at least one.
+
+Values lie in [0, 1]. Aggregating over questions is the caller's: recall@K of a run is the mean of :func:`recall_at`.
+With hits of one distinct id each, the definitions are those of ``trec_eval``/``ir_measures``: recall@K (any hit) is
+their ``Success@K``, :func:`fraction_at` their ``R@K``, :func:`ndcg_at` their ``nDCG@K`` with binary gains
+(Järvelin & Kekäläinen 2002, log2 discount), :func:`reciprocal_rank` their ``RR``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import log2
+
+Ranked = Sequence[Collection[str]]
+
+DEPTHS = (1, 5, 10, 20)
+
+
+def _first_ranks(ranked: Ranked, gold: Collection[str]) -> dict[str, int]:
+    """Rank, from 1, at which each evidence id first appears; ids never returned are absent."""
+    wanted = _wanted(gold)
+    ranks: dict[str, int] = {}
+    for rank, sources in enumerate(ranked, start=1):
+        for source in sources:
+            if source in wanted and source not in ranks:
+                ranks[source] = rank
+    return ranks
+
+
+def _wanted(gold: Collection[str]) -> set[str]:
+    if not gold:
+        raise ValueError("no evidence: the metric is not measurable for this question")
+    return set(gold)
+
+
+def _depth(k: int) -> int:
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    return k
+
+
+def recall_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
+    """1 if any of the first ``k`` hits comes from an evidence event, else 0 (the seed's recall@K)."""
+    _depth(k)
+    return float(any(rank <= k for rank in _first_ranks(ranked, gold).values()))
+
+
+def recall_all_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
+    """1 if the first ``k`` hits cover every evidence event, else 0 (LongMemEval's ``recall_all@K``)."""
+    return float(fraction_at(ranked, gold, k) == 1.0)
+
+
+def fraction_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
+    """Share of the evidence events that the first ``k`` hits cover: recall in the sense of information retrieval."""
+    _depth(k)
+    found = sum(rank <= k for rank in _first_ranks(ranked, gold).values())
+    return found / len(_wanted(gold))
+
+
+def ndcg_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
+    """Normalised discounted cumulative gain at ``k``, binary gains, discount 1/log2(rank + 1).
+
+    An evidence id gains once, at the rank where it first appears. A hit that covers several ids gains for each; the
+    sum is capped at the ideal (one id a rank), so that a merged hit at rank 1 is perfect and not more.
+    """
+    _depth(k)
+    gain = sum(1 / log2(rank + 1) for rank in _first_ranks(ranked, gold).values() if rank <= k)
+    ideal = sum(1 / log2(rank + 1) for rank in range(1, min(k, len(_wanted(gold))) + 1))
+    return min(1.0, gain / ideal)
+
+
+def reciprocal_rank(ranked: Ranked, gold: Collection[str]) -> float:
+    """1/rank of the first hit from an evidence event, 0 when there is none. Its mean is MRR."""
+    ranks = _first_ranks(ranked, gold)
+    return 1 / min(ranks.values()) if ranks else 0.0
+
+
+def precision_at(ranked: Ranked, gold: Collection[str], k: int) -> float | None:
+    """Share of the hits *returned* within the first ``k`` that come from an evidence event.
+
+    The divisor is what came back, not ``k``: a system that returns two good hits and stops is not punished for
+    stopping. ``None`` when nothing came back.
+    """
+    wanted = _wanted(gold)
+    top = ranked[: _depth(k)]
+    if not top:
+        return None
+    return sum(any(source in wanted for source in sources) for sources in top) / len(top)
+
+
+def depths(k: int) -> tuple[int, ...]:
+    """The K's that a row records: 1, 5, 10, 20 and the harness's own."""
+    return tuple(sorted({*DEPTHS, k}))
+
+
+def profile(
+    ranked: Ranked | None, gold: Collection[str], k: int, *, prefix: str = "", precision: bool = True
+) -> dict[str, float | None]:
+    """The retrieval metrics that a row records, by name.
+
+    ``recall@K`` and ``fraction@K`` at every K of :func:`depths`; ``recall_all@k``, ``ndcg@k`` and ``precision@k`` at
+    the harness's own; ``mrr`` and ``rank@1``. All are ``None``, never 0, when ``ranked`` is ``None`` (the system does
+    not say where its hits come from) or ``gold`` is empty (nothing to find): the keys are the same either way.
+    A K beyond the number of hits asked for measures the hits that there are.
+    """
+    measurable = ranked is not None and bool(gold)
+    found: Ranked = ranked if ranked is not None else ()
+    values: dict[str, float | None] = {}
+    for depth in depths(k):
+        values[f"recall@{depth}"] = recall_at(found, gold, depth) if measurable else None
+        values[f"fraction@{depth}"] = fraction_at(found, gold, depth) if measurable else None
+    values[f"recall_all@{k}"] = recall_all_at(found, gold, k) if measurable else None
+    values[f"ndcg@{k}"] = ndcg_at(found, gold, k) if measurable else None
+    if precision:
+        values[f"precision@{k}"] = precision_at(found, gold, k) if measurable else None
+    values["mrr"] = reciprocal_rank(found, gold) if measurable else None
+    values["rank@1"] = recall_at(found, gold, 1) if measurable else None
+    return {prefix + name: value for name, value in values.items()}

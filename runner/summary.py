@@ -1,0 +1,203 @@
+"""Recorded rows to metrics by category: derived, so that it can be rebuilt at any time, offline, without a model."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from runner.record.rundir import RunDir
+from runner.record.usage import add
+from runner.types import ABSTAIN, CORRECT, LABELS, OK, STATUSES, WRONG, Row, Usage
+
+COMPARABLE: Final = "overall_comparable"
+ALL: Final = "overall_all"
+PATCHED: Final = "_patched"  # suffix: the same without the questions whose gold a patch excludes
+
+
+@dataclass
+class _Group:
+    """Running sums of one set of questions."""
+
+    questions: int = 0
+    errors: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    sums: dict[str, float] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def take(self, row: Row) -> None:
+        self.questions += 1
+        if row.status != OK:
+            self.errors += 1
+            return
+        if row.label:
+            self.labels[row.label] += 1
+        for name, value in row.metrics.items():
+            if value is not None:
+                self.sums[name] = self.sums.get(name, 0.0) + value
+                self.counts[name] += 1
+
+    def told(self) -> dict[str, Any]:
+        """Metrics of the group; a metric without a denominator is ``None``, never NaN."""
+        out: dict[str, Any] = {"questions": self.questions, "errors": self.errors}
+        graded = sum(self.labels.values())
+        if graded:
+            correct, wrong = self.labels[CORRECT], self.labels[WRONG]
+            for label in LABELS:
+                out[label.lower()] = self.labels[label]
+            out["accuracy"] = correct / graded
+            out["accuracy_answered"] = _ratio(correct, correct + wrong)
+            out["accuracy_if_errors_wrong"] = correct / (graded + self.errors)
+            out["accuracy_if_errors_right"] = (correct + self.errors) / (graded + self.errors)
+            out["abstained"] = self.labels[ABSTAIN] / graded
+        for name in sorted(self.sums, key=_natural):
+            out[name] = self.sums[name] / self.counts[name]
+        return out
+
+
+def _ratio(a: int, b: int) -> float | None:
+    return a / b if b else None
+
+
+def _natural(name: str) -> tuple[str, int]:
+    head, _, tail = name.partition("@")
+    return (head, int(tail) if tail.isdigit() else 0)
+
+
+def _latest(rows: Iterable[Row]) -> Iterator[Row]:
+    """Each question's last row."""
+    last: dict[str, Row] = {}
+    for row in rows:
+        last[row.id] = row
+    yield from last.values()
+
+
+def summary_of(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The recorded summary while it still is one of the rows on disk, else a rebuilt one."""
+    written = run.read_json("summary.json")
+    try:
+        size = run.rows_path.stat().st_size
+    except OSError:
+        size = 0
+    return written if written.get("rows_bytes") == size and "groups" in written else summarise(run, recorded)
+
+
+def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that ``summary.json`` holds but the state.
+
+    Parameters
+    ----------
+    run
+        The run directory.
+    recorded
+        Its instrument, for categories and the expected number of questions.
+
+    Returns
+    -------
+    dict
+        ``groups`` maps ``overall_comparable``, ``overall_all`` and each category to its metrics. Questions whose row
+        is an error are counted and are in no denominator; the two bounds say what they could have changed.
+    """
+    ids = array("q", (hash(row.id) for row in run.rows()))
+    distinct = len(np.unique(np.frombuffer(ids, dtype=np.int64))) if ids else 0
+    rows = run.rows() if distinct == len(ids) else _latest(run.rows())
+
+    about = recorded["harness"]
+    comparable = set(about["comparable"])
+    names = about["categories"]
+    groups: dict[str, _Group] = {COMPARABLE: _Group(), ALL: _Group()}
+    patched: dict[str, _Group] = {COMPARABLE + PATCHED: _Group(), ALL + PATCHED: _Group()}
+    by_category: dict[str, _Group] = {}
+    statuses: Counter[str] = Counter()
+    flags: Counter[str] = Counter()
+    usage: dict[str, Usage] = {}
+    served: set[str] = set()
+    seconds = array("d")
+    first, last, repatched = float("inf"), float("-inf"), False
+    for row in rows:
+        statuses[row.status] += 1
+        flags.update(row.flags)
+        excluded = "gold_excluded" in row.flags
+        repatched = repatched or excluded or "gold_fixed" in row.flags
+        groups[ALL].take(row)
+        by_category.setdefault(row.category, _Group()).take(row)
+        if not excluded:
+            patched[ALL + PATCHED].take(row)
+        if row.category in comparable:
+            groups[COMPARABLE].take(row)
+            if not excluded:
+                patched[COMPARABLE + PATCHED].take(row)
+        for stage, spent in row.usage.items():
+            usage[stage] = add(usage.get(stage), spent)
+        if "search" in row.usage:
+            seconds.append(row.usage["search"].seconds)
+        served.update(name for name in row.models if name)
+        if row.started:
+            first, last = min(first, row.started), max(last, row.started)
+    if repatched:
+        groups.update(patched)
+    told = {name: group.told() for name, group in groups.items()}
+    for key in sorted(by_category, key=lambda c: (len(c), c)):
+        told[f"{key} {names.get(key, key)}"] = by_category[key].told()
+    failed = sum(statuses[name] for name in STATUSES if name != OK)
+    return {
+        "rows_bytes": run.rows_path.stat().st_size if run.rows_path.exists() else 0,
+        "rows": distinct,
+        "left": max(0, int(recorded["census"]["questions"]) - distinct),
+        "errors": failed,
+        "error_share": failed / distinct if distinct else 0.0,
+        "statuses": dict(statuses),
+        "flags": dict(sorted(flags.items())),
+        "groups": told,
+        "usage": {stage: _spent(usage[stage]) for stage in usage},
+        "ingest": _ingest(run),
+        "search_seconds": _percentiles(seconds),
+        "served": sorted(served),
+        "window": [first, last] if distinct and first <= last else None,
+    }
+
+
+def _spent(usage: Usage) -> dict[str, Any]:
+    return {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "usd": "unknown" if usage.usd is None else round(usage.usd, 8),
+        "seconds": round(usage.seconds, 6),
+        "tokens": "measured" if usage.measured else "estimated",
+    }
+
+
+def _ingest(run: RunDir) -> dict[str, Any]:
+    from runner.record.journal import read
+    from runner.types import Ingest
+
+    scenarios = events = computed = reused = 0
+    written = settled = 0.0
+    for item in read(run.path / "ingest.jsonl", Ingest):
+        scenarios += 1
+        events += item.receipt.events
+        computed += item.receipt.computed
+        reused += item.receipt.reused
+        written += item.write_seconds
+        settled += item.settle_seconds
+    return {
+        "scenarios": scenarios,
+        "events": events,
+        "seconds": round(written + settled, 6),
+        "embeddings_computed": computed,
+        "embeddings_reused": reused,
+    }
+
+
+def _percentiles(seconds: array[float]) -> dict[str, float] | None:
+    if not seconds:
+        return None
+    values = np.frombuffer(seconds, dtype=np.float64)
+    p50, p90 = np.percentile(values, [50, 90])
+    return {"p50": round(float(p50), 6), "p90": round(float(p90), 6)}

@@ -1,0 +1,208 @@
+"""A sweep's directory: which jobs it was to run, how they stand, which of them pair."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import runner
+from runner.config import GateConfig, checked, flatten
+from runner.errors import RecordError, RunnerError, UsageError
+from runner.gate import Arm, Comparison, compare_arms, open_arm
+from runner.record.rundir import FORMAT, RunDir, is_run, runs_under
+from runner.record.sweepdir import Plan, is_sweep, read_plan
+from runner.stats.multiple import holm
+
+_UNPAIRED: Final = ("arm.", "gate.", "run.replicate")  # what may differ inside one group of arms
+_BENIGN: Final = ("run.concurrency", "run.scenarios_in_flight", "run.max_usd", "run.max_calls")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Arms that were run under one instrument, and the pairs of each with the baseline."""
+
+    setting: dict[str, Any]  # what sets this group apart from the others of the sweep
+    arms: list[Arm]
+    baseline: str
+    comparisons: list[Comparison]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The verdict of a sweep.
+
+    ``outcome`` is the worst of its pairs, in the order incomplete, refused, fail, unresolved, pass; ``null`` for an
+    A/A sweep and ``none`` when there was nothing to compare.
+    """
+
+    settings: GateConfig
+    groups: list[Group]
+    failed: list[tuple[str, str]]  # jobs without a complete run: name and reason
+
+    @property
+    def outcome(self) -> str:
+        outcomes = {pair.outcome for group in self.groups for pair in group.comparisons}
+        if self.failed or "incomplete" in outcomes:
+            return "incomplete"
+        for name in ("refused", "fail", "unresolved", "pass", "null"):
+            if name in outcomes:
+                return name
+        return "none"
+
+    @property
+    def exit_code(self) -> int:
+        return {"incomplete": 1, "refused": 5, "fail": 3, "unresolved": 4}.get(self.outcome, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``gate.json`` holds."""
+        return {
+            "format": FORMAT,
+            "runner": runner.__version__,
+            "outcome": self.outcome,
+            "exit_code": self.exit_code,
+            "settings": self.settings.model_dump(mode="json"),
+            "incomplete": [{"job": name, "reason": reason} for name, reason in self.failed],
+            "groups": [
+                {
+                    "setting": group.setting,
+                    "baseline": group.baseline,
+                    "arms": [arm.to_dict() for arm in group.arms],
+                    "comparisons": [pair.to_dict() for pair in group.comparisons],
+                }
+                for group in self.groups
+            ],
+        }
+
+
+def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
+    """Gate recorded runs.
+
+    Parameters
+    ----------
+    paths
+        One sweep directory, or run directories in order, the baseline first.
+    changes
+        Gate settings that replace the recorded ones.
+
+    Raises
+    ------
+    UsageError
+        When there is no run, or a setting is wrong.
+    RecordError
+        When a run cannot be read.
+    """
+    failed: list[tuple[str, str]] = []
+    runs: list[RunDir] = []
+    for path in paths:
+        if is_run(path):
+            runs.append(RunDir(path))
+        elif is_sweep(path) or runs_under(path):
+            found, missing = _jobs(path)
+            runs += found
+            failed += missing
+        else:
+            raise UsageError(f"{path}: neither a run (no config.yaml) nor a sweep")
+    if len({run.path.resolve() for run in runs}) < len(runs):
+        raise UsageError("gate: a run was named twice; a run compared with itself says nothing")
+    if not runs:
+        if failed:
+            return Gate(GateConfig(), [], failed)
+        raise UsageError(f"{', '.join(map(str, paths))}: holds no run")
+    settings = _settings(runs[0], changes or {})
+    arms: list[tuple[RunDir, dict[str, Any]]] = []
+    for run in runs:
+        try:
+            run.instrument()
+        except RunnerError as error:
+            if len(runs) == 1 or isinstance(error, RecordError) and "format" in str(error):
+                raise
+            failed.append((run.path.name, str(error)))
+            continue
+        arms.append((run, run.raw_config()))
+    grouped = _grouped(arms) if len(paths) == 1 else [({}, arms)]
+    groups = []
+    for setting, members in grouped:
+        opened = [open_arm(run, name, settings) for (run, _), name in zip(members, _names(members), strict=True)]
+        groups.append(_gate_group(setting, opened, settings))
+    for group in groups:
+        failed += [(arm.name, arm.reason) for arm in group.arms if arm.state != "complete" and len(group.arms) == 1]
+    return Gate(settings, groups, failed)
+
+
+def _jobs(path: Path) -> tuple[list[RunDir], list[tuple[str, str]]]:
+    """The runs of a sweep, and the jobs that left none with the reason."""
+    found = runs_under(path)
+    failed = []
+    present = {run.path.name.split("-", 1)[0] for run in found}
+    notes = {folder.name.split("-", 1)[0]: folder for folder in path.iterdir() if (folder / "failure.json").is_file()}
+    plan = read_plan(path) if is_sweep(path) else Plan(None)
+    expected = {str(job.number): " ".join(job.words) for job in plan.jobs or []}
+    for number in [*expected, *(n for n in notes if n not in expected)]:
+        if number in present:
+            continue
+        folder = notes.get(number)
+        reason = RunDir(folder).read_json("failure.json").get("reason", "failed") if folder else "never started"
+        failed.append((folder.name if folder else f"{number} {expected.get(number, '')}".strip(), str(reason)))
+    return found, failed
+
+
+def _settings(run: RunDir, changes: dict[str, Any]) -> GateConfig:
+    recorded = run.raw_config().get("gate")
+    values = {**(recorded if isinstance(recorded, dict) else {}), **changes}
+    settings = checked(GateConfig, values, "gate.")
+    assert isinstance(settings, GateConfig)
+    return settings
+
+
+def _grouped(
+    arms: list[tuple[RunDir, dict[str, Any]]],
+) -> list[tuple[dict[str, Any], list[tuple[RunDir, dict[str, Any]]]]]:
+    """Arms whose configs differ in nothing but the arm, the gate and the replicate, in order of first sight."""
+    groups: dict[str, list[tuple[RunDir, dict[str, Any]]]] = {}
+    keys: dict[str, dict[str, Any]] = {}
+    for run, config in arms:
+        rest = {k: v for k, v in flatten(config).items() if not k.startswith(_UNPAIRED) and k not in _BENIGN}
+        name = json.dumps(rest, sort_keys=True, default=str)
+        groups.setdefault(name, []).append((run, config))
+        keys[name] = rest
+    if len(groups) > 1 and all(len(members) == 1 for members in groups.values()):
+        return [({}, arms)]  # the sweep varied the instrument: compare, so that the refusal says what differs
+    varying = {k for rest in keys.values() for k in rest if len({str(r.get(k)) for r in keys.values()}) > 1}
+    chosen = {k for k in varying if k.endswith(".name")} or varying
+    return [({k: keys[name].get(k) for k in sorted(chosen)}, members) for name, members in groups.items()]
+
+
+def _names(members: list[tuple[RunDir, dict[str, Any]]]) -> list[str]:
+    """Arm names, with what tells two arms of one name apart."""
+    bare = [str((config.get("arm") or {}).get("name", run.path.name)) for run, config in members]
+    flat = [flatten(config) for _, config in members]
+    names = []
+    for index, name in enumerate(bare):
+        twins = [i for i, other in enumerate(bare) if other == name]
+        if len(twins) > 1:
+            keys = [k for k in flat[index] if len({str(flat[i].get(k)) for i in twins}) > 1 and not k.startswith("gate.")]
+            told = ", ".join(f"{k.removeprefix('arm.').removeprefix('knobs.')}={flat[index][k]}" for k in keys[:3])
+            name = f"{name} [{told or members[index][0].path.name}]"
+        names.append(name)
+    return names
+
+
+def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig) -> Group:
+    baseline = arms[0]
+    if settings.baseline is not None:
+        named = [arm for arm in arms if settings.baseline in (arm.name, arm.name.split(" [")[0], arm.run.path.name)]
+        if not named:
+            raise UsageError(
+                f"gate.baseline={settings.baseline}: no such arm here; there are {', '.join(arm.name for arm in arms)}"
+            )
+        baseline = named[0]
+    pairs = [compare_arms(baseline, arm, settings) for arm in arms if arm is not baseline]
+    decided = [pair for pair in pairs if pair.verdict is not None and pair.verdict.companion_p is not None]
+    if len(decided) > 1:
+        adjusted = holm([pair.verdict.companion_p or 0.0 for pair in decided if pair.verdict is not None])
+        for pair, p in zip(decided, adjusted, strict=True):
+            pair.holm_p = float(p)
+    return Group(setting, arms, baseline.name, pairs)

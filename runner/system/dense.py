@@ -1,0 +1,31 @@
+"""One embedding model, cosine similarity, every event compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from runner.system.parts.embed import Vectors
+from runner.system.parts.hits import hit_of, within
+from runner.system.parts.ranking import order
+from runner.system.parts.vectors import VectorSystem
+from runner.types import Event, Query, Retrieval
+
+Store = tuple[Sequence[Event], Vectors]
+
+
+class Dense(VectorSystem):
+    """Events by cosine to the question, best first; ties in event order."""
+
+    def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> Store:
+        return events, np.stack(prepared)
+
+    def find(self, store: Store, query: Query) -> Retrieval:
+        events, vectors = store
+        scores = (vectors @ self.embedder.query(query.text)).astype(np.float64)
+        return within((hit_of(events[at], float(scores[at])) for at in order(scores)), query)
+
+
+SYSTEM = Dense

@@ -1,0 +1,22 @@
+"""The floor: remembers nothing, returns nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runner.system import EmbeddedSystem
+from runner.types import Event, Query, Retrieval
+
+
+class NoMemory(EmbeddedSystem):
+    """Takes every event and finds none: what a reader knows without a memory."""
+
+    def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> None:
+        return None
+
+    def find(self, store: None, query: Query) -> Retrieval:
+        return Retrieval()
+
+
+SYSTEM = NoMemory

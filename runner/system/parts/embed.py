@@ -1,0 +1,250 @@
+"""Text to unit vectors, behind one small interface.
+
+The providers: the model that comes with the extra ``embed`` (the default), fastembed with any model of the hub, any
+OpenAI-compatible endpoint, and a hashed one that carries no meaning and is named fake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.metadata
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from runner.config import Strict
+from runner.errors import MissingExtra, UsageError
+from runner.system.parts import onnx
+from runner.system.parts.cache import Cache, key
+
+Vectors = NDArray[np.float32]
+
+_CHUNK = 128  # texts between two writes of the cache: what a kill can lose
+# What the authors of bge-*-en-v1.5 put before a query, never before a passage.
+BGE_PREFIX = "Represent this sentence for searching relevant passages: "
+
+
+class EmbedderConfig(Strict):
+    """Which embedding model.
+
+    ``query_prefix`` and ``passage_prefix`` are put before every text of their kind; ``null`` means what the model asks
+    for. ``model`` is a name of the hub for ``fastembed`` and the server's name for ``openai``.
+    """
+
+    provider: Literal["bundled", "fastembed", "openai", "fake"] = "bundled"
+    model: str = onnx.BGE_SMALL.name
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = "OPENAI_API_KEY"
+    dimensions: Annotated[int, Field(ge=1, le=65536)] | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 60.0
+
+    @model_validator(mode="after")
+    def _known(self) -> EmbedderConfig:
+        if self.provider == "bundled" and self.model != onnx.BGE_SMALL.name:
+            raise ValueError(
+                f"provider 'bundled' has the model '{onnx.BGE_SMALL.name}' only; "
+                "for another take provider 'fastembed' or 'openai'"
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Unit vectors, shape (n, d), and how many were made now or found in the cache."""
+
+    vectors: Vectors
+    computed: int
+    reused: int
+
+
+class Embedder:
+    """Base of the providers, which write :meth:`_run`. Thread-safe.
+
+    Attributes
+    ----------
+    sha256
+        Of the model's weights; empty when they are not at hand. Only results of known weights are kept in a file.
+    """
+
+    extra: ClassVar[str | None] = None
+    fake: ClassVar[bool] = False
+    prefixes: ClassVar[tuple[str, str]] = ("", "")  # query, passage
+    build: str = ""
+
+    def __init__(self, config: EmbedderConfig, cache: Cache) -> None:
+        self.config = config
+        self.sha256 = ""
+        self._cache = cache
+
+    @classmethod
+    def installed(cls) -> bool:
+        """Whether what the provider needs is there; imports nothing."""
+        return True
+
+    @property
+    def identity(self) -> str:
+        """Model and sha256, for the instrument."""
+        return f"{self.config.model}@sha256:{self.sha256}" if self.sha256 else f"{self.config.model}@unknown"
+
+    async def open(self) -> None:
+        """Make ready, and learn ``sha256``.
+
+        Raises
+        ------
+        UsageError
+            When the model cannot be had.
+        """
+        await asyncio.to_thread(self._load)
+
+    async def close(self) -> None:
+        """Release what :meth:`open` took; a model loaded for the whole process stays."""
+
+    def _load(self) -> None:
+        return
+
+    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+        raise NotImplementedError
+
+    def passages(self, texts: Sequence[str]) -> Embedded:
+        """Embed what is remembered."""
+        prefix = self.config.passage_prefix
+        return self._embed(texts, "passage", self.prefixes[1] if prefix is None else prefix)
+
+    def query(self, text: str) -> Vectors:
+        """Embed what is asked: a unit vector, shape (d,)."""
+        prefix = self.config.query_prefix
+        vector: Vectors = self._embed([text], "query", self.prefixes[0] if prefix is None else prefix).vectors[0]
+        return vector
+
+    def _embed(self, texts: Sequence[str], kind: str, prefix: str) -> Embedded:
+        if not texts:
+            return Embedded(np.zeros((0, 0), dtype=np.float32), 0, 0)
+        keys = [key(self.sha256 or self.identity, f"{kind}/{self.build}/{prefix}", text) for text in texts]
+        held = self._cache.read(keys)
+        todo = {name: text for name, text in zip(keys, texts, strict=True) if name not in held}
+        for part in _chunks(list(todo), _CHUNK):
+            made = self._run([prefix + todo[name] for name in part])
+            fresh = {name: _unit(vector).tobytes() for name, vector in zip(part, made, strict=True)}
+            self._cache.write(fresh)
+            held.update(fresh)
+        vectors = np.stack([np.frombuffer(held[name], dtype="<f4") for name in keys])
+        return Embedded(vectors, len(todo), len(texts) - len(todo))
+
+
+def _chunks(items: list[bytes], size: int) -> Iterator[list[bytes]]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]
+
+
+def _unit(vector: NDArray[Any]) -> Vectors:
+    values = np.asarray(vector, dtype=np.float64)
+    length = float(np.linalg.norm(values))
+    if not np.isfinite(length):
+        raise ValueError("the embedding model returned a value that is not a number")
+    return (values / length if length else values).astype("<f4")
+
+
+class Bundled(Embedder):
+    """bge-small-en-v1.5 as int8 ONNX: CLS pooling, L2 norm, 384 dimensions, at most 512 tokens of a text.
+
+    Source: BAAI/bge-small-en-v1.5, MIT licence.
+    """
+
+    extra = onnx.EXTRA
+    prefixes = (BGE_PREFIX, "")
+
+    @classmethod
+    def installed(cls) -> bool:
+        return onnx.installed()
+
+    def _load(self) -> None:
+        self._network = onnx.network(onnx.BGE_SMALL)
+        self.sha256 = onnx.BGE_SMALL.model_sha256
+        self.build = f"cls/{onnx.MAX_TOKENS}/{onnx.runtime()}"
+
+    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+        return onnx.each(lambda text: self._network.run(text)[0], texts)
+
+
+class FastEmbed(Embedder):
+    """Any model that fastembed knows, from the hub or its cache; queries and passages as fastembed makes them."""
+
+    extra = "fastembed"
+
+    @classmethod
+    def installed(cls) -> bool:
+        return importlib.util.find_spec("fastembed") is not None
+
+    def _load(self) -> None:
+        try:
+            import fastembed
+        except ImportError:
+            raise MissingExtra(f"embedder '{self.config.model}'", "fastembed") from None
+        try:
+            self._model: Any = fastembed.TextEmbedding(self.config.model, threads=1)
+        except Exception as error:
+            reason = (str(error).splitlines() or [""])[0]
+            raise UsageError(
+                f"fastembed cannot load '{self.config.model}' ({reason}); check the name, or the network on first use"
+            ) from None
+        self.build = f"fastembed {importlib.metadata.version('fastembed')}/{onnx.runtime()}"
+        inner = getattr(self._model, "model", None)
+        folder = getattr(inner, "_model_dir", None)
+        file = getattr(getattr(inner, "model_description", None), "model_file", None)
+        if folder and file and (Path(folder) / file).is_file():
+            with (Path(folder) / file).open("rb") as stream:
+                self.sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        if "bge-" in self.config.model and self.config.model.endswith(("-en", "-en-v1.5")):
+            self.prefixes = (BGE_PREFIX, "")  # type: ignore[misc]  # an instance's own
+
+    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+        # One at a time: a quantised model's vectors depend on the batch.
+        return onnx.each(lambda text: next(iter(self._model.embed([text], batch_size=1))), texts)
+
+
+class Hashed(Embedder):
+    """Hashed character trigrams: no meaning, for tests and a first look without the extra. Named fake everywhere."""
+
+    fake = True
+    _SIZE = 256
+
+    @property
+    def identity(self) -> str:
+        return "fake-hashed-trigrams"
+
+    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+        return [self._one(text) for text in texts]
+
+    def _one(self, text: str) -> NDArray[Any]:
+        vector = np.zeros(self._SIZE)
+        words = " ".join(re.findall(r"\w+", text.lower()))
+        for at in range(len(words) - 2):
+            digest = hashlib.blake2b(words[at : at + 3].encode("utf-8", "replace"), digest_size=8).digest()
+            vector[int.from_bytes(digest[:4], "little") % self._SIZE] += 1.0 if digest[4] & 1 else -1.0
+        return vector
+
+
+def provider(config: EmbedderConfig) -> type[Embedder]:
+    """The class behind a config."""
+    if config.provider == "openai":
+        from runner.system.parts.endpoint import Endpoint
+
+        return Endpoint
+    local: dict[str, type[Embedder]] = {"bundled": Bundled, "fastembed": FastEmbed, "fake": Hashed}
+    return local[config.provider]
+
+
+def missing(config: EmbedderConfig) -> str | None:
+    """The extra that an embedder needs and that is absent."""
+    chosen = provider(config)
+    return None if chosen.installed() else chosen.extra

@@ -1,0 +1,124 @@
+"""Embeddings of any OpenAI-compatible endpoint.
+
+Format: https://platform.openai.com/docs/api-reference/embeddings/object. What weights answer there is not known, so the
+results are kept for the run only, never in the file that runs share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.config import ModelConfig
+from runner.errors import EndpointUnusable, ModelFault
+from runner.http import HttpFault, Policy, Reply, call
+from runner.llm import endpoint
+from runner.system.parts.cache import Cache
+from runner.system.parts.embed import Embedder, EmbedderConfig
+
+_BATCH = 64  # texts a request
+_CONCURRENCY = 8
+_OPTIONS: Final[Any] = {"headers": {"Content-Type": "application/json"}}
+
+
+class _Item(msgspec.Struct):
+    embedding: list[float]
+    index: int
+
+
+class _Body(msgspec.Struct):
+    data: list[_Item]
+
+
+class Endpoint(Embedder):
+    """A model behind ``POST <base_url>/embeddings``, under the project's one HTTP policy."""
+
+    def __init__(self, config: EmbedderConfig, cache: Cache) -> None:
+        super().__init__(config, Cache())  # its own, in memory
+        self._model = ModelConfig(
+            name="embedder",
+            provider="openai",
+            model=config.model,
+            base_url=config.base_url,
+            api_key_env=config.api_key_env,
+            timeout_s=config.timeout_s,
+        )
+        self._policy = Policy(timeout_s=config.timeout_s)
+        self._base_url = endpoint.base_url_of(self._model)
+        self._key = endpoint.key_of(self._model, self._base_url)
+        self._held: endpoint.Endpoint | None = None
+        self._loop: asyncio.AbstractEventLoop
+
+    async def open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._held = endpoint.acquire(self._base_url, self._key, _CONCURRENCY)
+
+    async def close(self) -> None:
+        if self._held is not None:
+            held, self._held = self._held, None
+            await endpoint.release(held)
+        self._cache.close()
+
+    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+        # Called in a thread of the system's pool, while the client lives in the event loop.
+        return asyncio.run_coroutine_threadsafe(self._all(texts), self._loop).result()
+
+    async def _all(self, texts: Sequence[str]) -> list[NDArray[Any]]:
+        parts = await asyncio.gather(*(self._batch(part) for part in _batches(texts)))
+        return [vector for part in parts for vector in part]
+
+    async def _batch(self, texts: Sequence[str]) -> list[NDArray[Any]]:
+        import aiohttp
+        import httpx2
+        import openai
+
+        held = self._held
+        if held is None:
+            raise ModelFault("the embedder is closed")
+        # An empty string is refused by most servers; a space embeds as nothing in particular.
+        asked: dict[str, Any] = {"model": self.config.model, "input": [text or " " for text in texts]}
+        if self.config.dimensions is not None:
+            asked["dimensions"] = self.config.dimensions
+        content = msgspec.json.encode(asked)
+
+        async def send() -> Reply:
+            try:
+                response = await held.client.post(
+                    "/embeddings", cast_to=httpx2.Response, content=content, options=_OPTIONS
+                )
+            except openai.APIStatusError as error:
+                response = error.response
+            return Reply(response.status_code, response.headers, response.content)
+
+        where = f"embedder '{self.config.model}' at {self._base_url}"
+        try:
+            reply = await call(send, held.gate, self._policy)
+        except HttpFault as fault:
+            message = str(fault).replace(self._key, "***") if len(self._key) >= 8 else str(fault)
+            if fault.status in (401, 403, 404):
+                raise EndpointUnusable(f"{where}: {message}; check its key, model and base_url") from None
+            raise ModelFault(f"{where}: {message}") from None
+        except TimeoutError:
+            raise ModelFault(f"{where}: no answer within {self.config.timeout_s:g} s; raise its timeout_s") from None
+        except (openai.APIConnectionError, httpx2.RequestError, aiohttp.ClientError, OSError) as error:
+            kind = ModelFault if held.gate.succeeded else EndpointUnusable
+            raise kind(
+                f"{where}: cannot be reached ({type(error).__name__}); start the server or set base_url"
+            ) from None
+        try:
+            items = sorted(msgspec.json.decode(reply.body, type=_Body).data, key=lambda item: item.index)
+        except msgspec.DecodeError:
+            raise ModelFault(f"{where}: answered with what is no list of embeddings") from None
+        if [item.index for item in items] != list(range(len(texts))):
+            raise ModelFault(f"{where}: answered {len(items)} embeddings for {len(texts)} texts")
+        return [np.asarray(item.embedding, dtype=np.float64) for item in items]
+
+
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for at in range(0, len(texts), _BATCH):
+        yield texts[at : at + _BATCH]

@@ -1,0 +1,35 @@
+"""The cross-encoder: reads question and event together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.system.parts import onnx
+from runner.system.parts.cache import Cache, key
+
+
+class Reranker:
+    """ms-marco-MiniLM-L-12-v2 as int8 ONNX: one logit a pair. Thread-safe.
+
+    Source: cross-encoder/ms-marco-MiniLM-L-12-v2, Apache-2.0.
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._network = onnx.network(onnx.MINILM_L12)
+        self.identity = f"{onnx.MINILM_L12.name}@sha256:{onnx.MINILM_L12.model_sha256}"
+        self._kind = f"pair/{onnx.MAX_TOKENS}/{onnx.runtime()}"
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """One logit a text, shape (n,); higher is better, comparable within one query."""
+        keys = [key(onnx.MINILM_L12.model_sha256, self._kind, query, text) for text in texts]
+        held = self._cache.read(keys)
+        todo = {name: text for name, text in zip(keys, texts, strict=True) if name not in held}
+        made = onnx.each(lambda text: self._network.run(query, text), todo.values())
+        fresh = {name: np.asarray(logit[0], dtype="<f8").tobytes() for name, logit in zip(todo, made, strict=True)}
+        self._cache.write(fresh)
+        held.update(fresh)
+        return np.array([np.frombuffer(held[name], dtype="<f8")[0] for name in keys], dtype=np.float64)

@@ -1,0 +1,51 @@
+"""What systems with an embedding model share: opening it, embedding what is written, closing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runner.config import ArmConfig, Strict
+from runner.system import EmbeddedSystem, Opening, Prepared, Provenance, build_version, spoken
+from runner.system.parts import embed
+from runner.system.parts.cache import Cache
+from runner.types import Event
+
+
+class VectorSettings(Strict):
+    """``embedder`` is part of the instrument."""
+
+    embedder: embed.EmbedderConfig = embed.EmbedderConfig()
+
+
+class VectorSystem(EmbeddedSystem):
+    """A system whose events are embedded as they are written. :meth:`index` gets one vector an event."""
+
+    Settings = VectorSettings
+
+    def __init__(self, arm: ArmConfig) -> None:
+        super().__init__(arm)
+        self.cache = Cache(None)
+        self.embedder = embed.provider(self.settings.embedder)(self.settings.embedder, self.cache)
+
+    def missing(self) -> str | None:
+        return embed.missing(self.settings.embedder)
+
+    async def open(self, opening: Opening) -> Provenance:
+        self.require()
+        self.cache.open(opening.cache_dir)
+        await self.embedder.open()
+        return Provenance(
+            build=build_version(),
+            embedder=self.embedder.identity,
+            fake=self.embedder.fake,
+            extra={"embedder_runtime": self.embedder.build} if self.embedder.build else {},
+        )
+
+    def prepare(self, events: Sequence[Event]) -> Prepared:
+        made = self.embedder.passages([spoken(event) for event in events])
+        return Prepared(list(made.vectors), made.computed, made.reused)
+
+    async def close(self) -> None:
+        await super().close()
+        await self.embedder.close()
+        self.cache.close()

@@ -1,0 +1,21 @@
+"""Documents only, as a file kept beside the agent: no conversation is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from runner.system import Capabilities
+from runner.system.parts.replay import Replay
+from runner.types import Event, Query
+
+
+class StaticFile(Replay):
+    """Events of kind ``doc``, oldest first to the budget. The documents are the source of truth: there is no index."""
+
+    capabilities = Capabilities(durable=True)
+
+    def choose(self, events: Sequence[Event], query: Query) -> Iterable[Event]:
+        return (event for event in events if event.kind == "doc")
+
+
+SYSTEM = StaticFile
