@@ -329,7 +329,7 @@ def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool, settings: GateC
             "difference is run-to-run noise; use the pair as an A/A null, or check that the knobs reach the system"
         )
     else:
-        pair.outcome = verdict.outcome
+        pair.outcome = verdict.verdict
         pair.reason = (verdict.reason or "") + (", equivalent" if verdict.equivalent else "")
     return pair
 

@@ -92,11 +92,24 @@ class Hit(Struct, frozen=True, kw_only=True):
     time: datetime | None = None
 
 
+class Usage(Struct, frozen=True, kw_only=True):
+    """Tokens, money and time of one stage. ``usd`` is ``None`` when no price is known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float | None = 0.0
+    calls: int = 0
+    seconds: float = 0.0
+    measured: bool = True  # False: tokens or price were estimated
+
+
 class Retrieval(Struct, frozen=True, kw_only=True):
     """What a search returned, best first."""
 
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()  # what the system wants the row to say, e.g. a gate that abstained
+    usage: Usage | None = None  # model calls that the search itself made and paid for
     usage: Usage | None = None  # of models that the search called, where the system knows
 
 
@@ -109,18 +122,6 @@ class Receipt(Struct, frozen=True, kw_only=True):
     truncated: int = 0  # events whose text was cut
     computed: int = 0  # expensive artifacts (embeddings) made for this write
     reused: int = 0  # the same, found in a content-addressed cache
-
-
-class Usage(Struct, frozen=True, kw_only=True):
-    """Tokens, money and time of one stage. ``usd`` is ``None`` when no price is known."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    usd: float | None = 0.0
-    calls: int = 0
-    seconds: float = 0.0
-    measured: bool = True  # False: tokens or price were estimated
 
 
 class Completion(Struct, frozen=True, kw_only=True):

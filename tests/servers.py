@@ -56,6 +56,7 @@ class State:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     arrivals: list[float] = field(default_factory=list)
+    open: set[Any] = field(default_factory=set)
     window: int = -1
     in_window: int = 0
 
@@ -98,8 +99,10 @@ class Protocol(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         self.state.connections += 1
+        self.state.open.add(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.state.open.discard(self.transport)
         if self.task is not None:
             self.task.cancel()
         if self.busy:
@@ -209,6 +212,9 @@ async def serve(state: State, ready: Callable[[int], None], stop: asyncio.Event)
     ready(server.sockets[0].getsockname()[1])
     await stop.wait()
     server.close()
+    for transport in list(state.open):
+        transport.abort()
+    await asyncio.sleep(0)
 
 
 class Stub:
@@ -241,7 +247,8 @@ class Stub:
     def __exit__(self, *_: object) -> None:
         assert self._loop is not None
         assert self._stop is not None
-        self._loop.call_soon_threadsafe(self._stop.set)
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
 
 

@@ -119,10 +119,13 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
         parsed.append((match["sign"] or "", key, value))
         if key.split("@")[0] in GROUPS and value:
             problems += _check_choices(key.split("@")[0], value, folders, chosen)
-    arms = chosen.get("arm", [])
+    for group, name in _defaults().items():
+        known = choices(group, folders)
+        if group not in chosen and name in known:
+            chosen[group] = [known[name]]
     for sign, key, _ in parsed:
         if key.split("@")[0] not in GROUPS and not key.startswith("hydra"):
-            problems += _check_key(key, sign, arms)
+            problems += _check_key(key, sign, chosen.get(key.split(".")[0], []))
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
     has_arm = any(key in _PLUS for _, key, _ in parsed)
@@ -170,15 +173,21 @@ def _check_choices(group: str, value: str, folders: Sequence[Path], chosen: dict
     return problems
 
 
-def _check_key(key: str, sign: str, arms: Sequence[Path]) -> list[str]:
-    """A dotted key against the models; below a free mapping, against the YAML of the chosen arms."""
+def _defaults() -> dict[str, str]:
+    """The choices of the shipped defaults list, for groups that the command line does not name."""
+    listed = yaml.safe_load((conf_dir() / "config.yaml").read_text(encoding="utf-8"))["defaults"]
+    return {k: str(v) for item in listed if isinstance(item, dict) for k, v in item.items() if k in GROUPS}
+
+
+def _check_key(key: str, sign: str, files: Sequence[Path]) -> list[str]:
+    """A dotted key against the models; below a free mapping, against the YAML of the chosen choices."""
     model: Any = Experiment
     parts = key.split(".")
     for index, part in enumerate(parts):
         fields: Mapping[str, Any] = getattr(model, "model_fields", {})
         if not fields:
-            if _is_mapping(model) and parts[0] == "arm" and not sign:
-                return _check_free(parts, index, arms)
+            if _is_mapping(model) and not sign:
+                return _check_free(parts, index, files)
             return [] if _is_mapping(model) else [f"{key}: '{'.'.join(parts[:index])}' has no keys below it"]
         if part not in fields:
             known = list(fields) + (list(GROUPS) if index == 0 else [])
@@ -190,21 +199,26 @@ def _check_key(key: str, sign: str, arms: Sequence[Path]) -> list[str]:
     return []
 
 
-def _check_free(parts: list[str], depth: int, arms: Sequence[Path]) -> list[str]:
-    """A key below ``arm.knobs`` or the like: every chosen arm must state it, or the override would add it silently."""
+def _check_free(parts: list[str], depth: int, files: Sequence[Path]) -> list[str]:
+    """A key below ``arm.knobs`` or the like must be stated by every chosen YAML; a plus adds one that is not."""
+    key, section = ".".join(parts), ".".join(parts[:depth])
     problems = []
-    for file in arms:
+    for file in files:
         try:
             value: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError):
             continue
-        for part in parts[1 : depth + 1]:
+        if isinstance(value, dict) and "defaults" in value:
+            continue  # states its keys through another file: the config system knows
+        for part in parts[1:]:
             known = list(value) if isinstance(value, dict) else []
             if part not in known:
-                arm = file.name.removesuffix(".yaml")
-                section = ".".join(parts[:depth])
+                name = file.name.removesuffix(".yaml")
                 has = f"it states {', '.join(known)}" if known else "it states none"
-                problems.append(f"{'.'.join(parts)}: arm '{arm}' states no such key in {section}{did_you_mean(part, known)}; {has}")
+                problems.append(
+                    f"{key}: {parts[0]} '{name}' states no such key in {section}{did_you_mean(part, known)}; {has} "
+                    f"(+{key}=… adds one)"
+                )
                 break
             value = value[part]
     return problems

@@ -237,7 +237,7 @@ class Engine:
             written = time.perf_counter()
             await system.settle(ns, receipt, self._config.settle_s)
             settled = time.perf_counter()
-        except (SystemFault, asyncio.CancelledError):
+        except (RunnerError, asyncio.CancelledError):
             raise
         except Exception as error:
             log.exception("ingest of %s", scenario.id)
@@ -300,14 +300,17 @@ class Engine:
         start = time.perf_counter()
         try:
             retrieval = await asyncio.wait_for(system.search(ns, query), self._config.search_s)
-        except (SystemFault, asyncio.CancelledError):
+        except (RunnerError, asyncio.CancelledError):
             raise
         except TimeoutError:
             raise SearchError(f"no answer within {self._config.search_s:g} s (run.search_s)") from None
         except Exception as error:
             log.exception("search for %s", question.id)
             raise SearchError(f"{type(error).__name__}: {error}") from error
-        row.usage["search"] = Usage(calls=1, seconds=time.perf_counter() - start)
+        row.usage["search"] = Usage(seconds=time.perf_counter() - start)
+        if retrieval.usage is not None:  # a search that asks a model, such as a query expansion
+            self._spend.count(retrieval.usage)
+            row.usage["search model"] = retrieval.usage
         delivered = deliver(retrieval.hits, self._recall.limit, self._recall.max_chars)
         row.keys = fingerprint([hit.key for hit in delivered.hits])
         row.context = fingerprint([delivered.text])

@@ -40,9 +40,8 @@ class Turn:
     @property
     def said(self) -> str:
         """The words and, when a photo was shared, its caption."""
-        if not self.caption:
-            return self.text
-        return f"{self.text} [shares a photo: {self.caption}]".lstrip()
+        words = self.text.strip()
+        return f"{words} [shares a photo: {self.caption}]".lstrip() if self.caption else words
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import hashlib
 import json
 import logging
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,23 +107,22 @@ def _download(harness: str, dataset: Dataset) -> Path:
     parts = urlsplit(dataset.url)
     if parts.scheme not in ("http", "https"):
         raise DatasetError(f"{harness}: harness.dataset.url must start with https://, got '{parts.scheme}:'")
+    import httpx
     import pooch
-    import requests
 
     logging.getLogger("pooch").setLevel(logging.WARNING)
     name = f"{harness}-{(dataset.sha256 or 'unpinned')[:12]}-{Path(parts.path).name or 'data'}"
     folder = cache_dir()
-    fetch = pooch.HTTPDownloader(progressbar=_Bar(name) if sys.stderr.isatty() else False, timeout=30)
     try:
         found = pooch.retrieve(
             dataset.url,
             known_hash=f"sha256:{dataset.sha256}" if dataset.sha256 else None,
             fname=name,
             path=folder,
-            downloader=fetch,
+            downloader=_fetch,
         )
-    except requests.exceptions.RequestException as error:
-        status = getattr(error.response, "status_code", None)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        status = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else None
         reason = f"HTTP {status}" if status else type(error).__name__
         raise DatasetError(
             f"{harness}: cannot download {dataset.url} ({reason}); with no network, give a local copy with "
@@ -143,31 +141,24 @@ def _download(harness: str, dataset: Dataset) -> Path:
     return Path(found)
 
 
-class _Bar:
-    """A download bar with the four methods that pooch asks of one."""
+def _fetch(url: str, output_file: str, _pooch: object) -> None:
+    """Download for pooch, which verifies and moves the file; with a bar on a terminal."""
+    import httpx
+    from rich.console import Console
+    from rich.progress import Progress
 
-    def __init__(self, name: str) -> None:
-        self.total = 0
-        self._name = name
-        self._progress: Any = None
-        self._task: Any = None
-
-    def update(self, size: int) -> None:
-        if self._progress is None:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self._progress = Progress(console=Console(stderr=True), transient=True)
-            self._progress.start()
-            self._task = self._progress.add_task(self._name, total=self.total or None)
-        self._progress.update(self._task, advance=size)
-
-    def reset(self) -> None:
-        """Pooch rewinds the bar before it fills it once more at the end; ours is gone by then."""
-
-    def close(self) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+    console = Console(stderr=True)
+    with (
+        Progress(console=console, transient=True, disable=not console.is_terminal) as progress,
+        httpx.stream("GET", url, follow_redirects=True, timeout=30) as response,
+        Path(output_file).open("wb") as out,
+    ):
+        response.raise_for_status()
+        length = response.headers.get("Content-Length", "")
+        task = progress.add_task(Path(urlsplit(url).path).name, total=int(length) if length.isdigit() else None)
+        for chunk in response.iter_bytes():
+            out.write(chunk)
+            progress.update(task, completed=response.num_bytes_downloaded)
 
 
 def decode_json(harness: str, source: str, data: bytes) -> Any:

@@ -14,7 +14,7 @@ direct        the question in the words of the evidence; others have facts of th
 paraphrased   no content word in common with the evidence but the person's name, whom much else is said about
 multi_hop     names a person only by a tie ("who lent Amara the tent"): two statements are needed
 temporal      a routine with another outcome each month: only the date tells the right one
-superseded    an older value in the words of the question, three times; the current one in other words
+superseded    older values in the words of the question; the current one in other words
 distractor    the question's words and the person's name in many statements that answer nothing
 unanswerable  as distractor, and nobody ever says it
 ============  ==============================================================================================
@@ -23,6 +23,7 @@ unanswerable  as distractor, and nobody ever says it
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -49,7 +50,7 @@ EVENTS_PER_QUESTION = 12  # what a question's group may need, with room to scatt
 _SESSION_TURNS = 8
 _MOST_SESSIONS = 60
 _OCCURRENCES = 6  # of a routine
-_OLD_VALUES = 3
+_OLD_VALUES = 2
 _LURES = 8
 _RIVALS = 3  # facts of the same kind about other people
 _MENTIONS = 4  # chatter about the person asked for
@@ -91,7 +92,7 @@ class Said:
 
 @dataclass
 class Group:
-    """The statements of one question. ``evidence`` indexes ``said``; ``series`` is how many of the first are ordered."""
+    """The statements of one question. ``evidence`` indexes ``said``; the first ``series`` of them keep their order."""
 
     category: str
     said: list[Said]
@@ -145,12 +146,12 @@ class History:
         own = person in self._speakers
         speaker = person if own else self._draw.pick(self._speakers)
         forms = {"S": "I", "O": "me", "Z": "my"} if own else {"S": person, "O": person, "Z": f"{person}'s"}
-        return Said(speaker, _fill(template, **forms, **words))
+        return Said(speaker, _sentence(_fill(template, **forms, **words)))
 
     def _mention(self, template: str, person: str, **words: str) -> Said:
         """A statement that mentions a person, by somebody else."""
         speakers = [name for name in self._speakers if name != person]
-        return Said(self._draw.pick(speakers), _fill(template, X=person, **words))
+        return Said(self._draw.pick(speakers), _sentence(_fill(template, X=person, **words)))
 
     def _fact(self, person: str, topic: Topic, value: str, templates: Sequence[str] = ()) -> Said:
         return self._tell(self._draw.pick(templates or topic.statements + topic.updates), person, V=value)
@@ -197,7 +198,7 @@ class History:
             *self._rivals(found, topic),
         ]
         said += [self._chatter(found) for _ in range(_MENTIONS)]
-        described = _fill(link.description, A=asker, T=thing, sentence=False)
+        described = _fill(link.description, A=asker, T=thing)
         return Group("3", said, (0, 1), _asks(self._draw.pick(topic.questions), P=described), (value,))
 
     def _temporal(self, person: str, topic: Topic) -> Group:
@@ -205,9 +206,7 @@ class History:
         routine = self._routines.pop()
         values = self._draw.shuffled(routine.values)
         right = self._draw.below(_OCCURRENCES)
-        said = [
-            self._tell(self._draw.pick(routine.statements), person, V=value) for value in values[:_OCCURRENCES]
-        ]
+        said = [self._tell(self._draw.pick(routine.statements), person, V=value) for value in values[:_OCCURRENCES]]
         rivals = [name for name in self._draw.shuffled(self._cast) if name != person]
         said += [
             self._tell(self._draw.pick(routine.statements), name, V=value)
@@ -224,7 +223,7 @@ class History:
         values = [self._values[topic.name].pop() for _ in range(_OLD_VALUES + 1)]
         said = [self._fact(person, topic, value, topic.statements) for value in values[:-1]]
         said.append(self._fact(person, topic, values[-1], topic.updates))
-        said += self._rivals(person, topic) + self._lures(person, topic, 2)
+        said += self._rivals(person, topic)
         question = _asks(topic.latest, P=person)
         return Group("5", said, (_OLD_VALUES,), question, (values[-1],), series=_OLD_VALUES + 1)
 
@@ -250,7 +249,7 @@ class History:
 
         def take(low: int, high: int) -> int:
             start = low + self._draw.below(high - low)
-            for position in (*range(start, high), *range(low, start)):
+            for position in itertools.chain(range(start, high), range(low, start)):
                 if position not in taken:
                     return position
             raise ValueError("no room")  # excluded by EVENTS_PER_QUESTION
@@ -339,7 +338,7 @@ _MONTHS = (
 _ARTICLE = re.compile(r"\b([Aa]) (\{[A-Z]\})")
 
 
-def _fill(template: str, *, sentence: bool = True, **words: str) -> str:
+def _fill(template: str, **words: str) -> str:
     """The template with its placeholders filled, ``a`` turned into ``an`` where the word wants it."""
 
     def article(match: re.Match[str]) -> str:
@@ -347,8 +346,11 @@ def _fill(template: str, *, sentence: bool = True, **words: str) -> str:
         vowel = word[0] in "aeiou" and not word.startswith(("uni", "uku", "eu"))
         return f"{match[1]}{'n' if vowel else ''} {match[2]}"
 
-    text = _ARTICLE.sub(article, template).format(**words)
-    return text[0].upper() + text[1:] if sentence else text
+    return _ARTICLE.sub(article, template).format(**words)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _asks(template: str, **words: str) -> Callable[[datetime | None], str]:

@@ -1,10 +1,11 @@
 """Words and sentences that ``synthetic_memory`` draws from. Data only; its text is part of the dataset's digest.
 
-Placeholders: ``{S}`` who a statement is about, as its subject ("I" when the speaker tells of themself); ``{O}`` the same
-as an object, ``{Z}`` as a possessive; ``{V}`` the value that a question asks for; ``{P}`` the person that a question names.
+Placeholders: ``{S}`` who a statement is about, as its subject ("I" when the speaker tells of themself), ``{O}`` the
+same as an object, ``{Z}`` as a possessive; ``{V}`` the value that a question asks for; ``{P}`` the person that a
+question names.
 
-Within a topic no content word of ``paraphrases`` occurs in ``statements`` or ``updates``, and ``questions`` share theirs
-with ``statements`` and not with ``updates``. No value occurs in two topics, nor inside another value.
+Within a topic no content word of ``paraphrases`` occurs in ``statements`` or ``updates``, and ``questions`` share
+theirs with ``statements`` and not with ``updates``. No value occurs in two topics, nor inside another value.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ TOPICS = (
          "Aarhus", "Fez", "Graz"),
         ("{S} moved house to {V}, boxes and all.", "Last weekend {S} finally moved to {V}.",
          "{S} moved away and the new house is in {V}.", "It is official: {S} moved to {V} for good."),
-        ("Letters for {O} should be forwarded to {V} from now on.", "{V} suits {O} far better than the previous place.",
+        ("Letters for {O} should be forwarded to {V} from now on.", "{V} suits {O} far better than the previous flat.",
          "The new doorbell in {V} already has a label for {O}."),
         ("Where did {P} move house to?", "Which place did {P} move to?"),
         "Where has {P} moved house to most recently?",
@@ -117,11 +118,11 @@ TOPICS = (
         "vehicle",
         ("cargo bike", "camper van", "moped", "sidecar", "unicycle", "canal boat", "kick scooter", "hearse",
          "milk float", "tandem", "pickup truck", "rickshaw", "convertible", "quad bike"),
-        ("{S} bought a {V} at the auction.", "With the bonus {S} bought a used {V}.",
+        ("{S} bought a {V} at the auction.", "With the bonus {S} bought a dented {V}.",
          "{S} went to the auction and bought a {V}.", "For the price of a sandwich {S} bought a rusty {V}."),
         ("A {V} with a flat battery is blocking {Z} drive.", "The keys that {S} dropped were for a {V}.",
          "The insurer asked {O} for photos of the {V}."),
-        ("What did {P} buy at the auction?", "What did {P} buy?"),
+        ("What was it that {P} bought at the auction?", "What has {P} bought?"),
         "What has {P} bought at the auction most recently?",
         ("How does {P} get around?", "What transport does {P} use for commuting?"),
         "to buy something at the auction",
@@ -197,10 +198,10 @@ TOPICS = (
          "heel", "jaw", "thumb", "tailbone", "cheekbone"),
         ("{S} broke a bone on the ice: the {V}.", "The X-ray said that {S} broke the {V}.",
          "Falling off the ladder {S} broke the {V}.", "{S} slipped and broke the {V}."),
-        ("The plaster over the {V} itches and {S} moaned all day.", "The surgeon put two screws in for {O}, in the {V}.",
+        ("The plaster over the {V} itches and {S} moaned all day.", "The surgeon put a screw in for {O}, in the {V}.",
          "Physiotherapy for the {V} starts for {O} next week."),
-        ("What did {P} break?", "Which bone did {P} break on the ice?"),
-        "What has {P} broken most recently?",
+        ("What was it that {P} broke?", "Which bone was it that {P} broke on the ice?"),
+        "What was it that {P} broke most recently?",
         ("Where on the body was {P} hurt?", "What injury does {P} suffer from?"),
         "to break a bone",
     ),
@@ -267,7 +268,7 @@ ROUTINES = (
     ),
     Routine(
         "market",
-        ("brass kettle", "stuffed owl", "cuckoo trap", "ship in a bottle", "globe", "gramophone horn", "army coat",
+        ("brass kettle", "stuffed owl", "cuckoo trap", "ship in a bottle", "sextant", "gramophone horn", "army coat",
          "birdcage"),
         ("{S} found a {V} at the flea market.", "At the flea market {S} haggled for a {V}.",
          "The flea market was muddy but {S} carried home a {V}."),

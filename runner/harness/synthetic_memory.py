@@ -20,7 +20,6 @@ import msgspec
 from pydantic import Field, model_validator
 
 from runner.config import Strict, digest
-from runner.errors import ConfigError
 from runner.harness import DatasetInfo, Harness
 from runner.harness._synthetic import CATEGORIES, EVENTS_PER_QUESTION, UNANSWERABLE, VERSION, History
 from runner.score.lexical import token_f1
@@ -28,7 +27,7 @@ from runner.score.retrieval import profile
 from runner.types import Hit, Question, Scenario
 
 
-class Settings(Strict):
+class Sizes(Strict):
     """Sizes of the data. Categories take turns: 7 scenarios ask every category ``questions`` times."""
 
     seed: Annotated[int, Field(ge=0)] = 7
@@ -50,8 +49,8 @@ class SyntheticMemory(Harness):
     categories = CATEGORIES
     comparable = frozenset(CATEGORIES) - {UNANSWERABLE}
     cluster = "scenario"
-    Settings = Settings
-    settings: Settings
+    Settings = Sizes
+    settings: Sizes
 
     def _scenario(self, index: int) -> Scenario:
         return History(self.settings.seed, index, self.settings.events, self.settings.questions).scenario()

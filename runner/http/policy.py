@@ -49,7 +49,7 @@ class Reply:
     body: bytes
 
 
-class HttpFault(RunnerError):
+class HttpFault(RunnerError):  # noqa: N818 (a fault, as the others of runner.errors are)
     """An answer that the policy gives up on. ``status`` is the last one, 0 when no request was answered."""
 
     def __init__(self, message: str, status: int, body: bytes = b"") -> None:
@@ -140,7 +140,9 @@ async def _enter(gate: Gate, expires: Callable[[], float], policy: Policy, last:
     except TimeoutError:
         if last is not None:
             raise _gave_up(last, policy) from None
-        raise HttpFault(f"no request could be sent within {policy.deadline_s:g} s: the endpoint keeps refusing", 0) from None
+        raise HttpFault(
+            f"no request could be sent within {policy.deadline_s:g} s: the endpoint keeps refusing", 0
+        ) from None
 
 
 def _gave_up(reply: Reply, policy: Policy) -> HttpFault:

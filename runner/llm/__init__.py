@@ -110,7 +110,9 @@ def connect(config: ModelConfig, prices: Prices) -> Model:
         from runner.llm.fake import FakeModel
 
         return FakeModel(config)
-    raise ConfigError([f"{config.name}: provider 'none' is no model; choose a reader and a judge (reader=gpt-4.1-mini)"])
+    raise ConfigError(
+        [f"{config.name}: provider 'none' is no model; choose a reader and a judge (reader=gpt-4.1-mini)"]
+    )
 
 
 def override_warning(config: ModelConfig) -> str | None:

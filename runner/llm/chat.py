@@ -157,7 +157,9 @@ class ChatModel(Model):
         if fault.status in (401, 403):
             return EndpointUnusable(f"{where}; check the key in ${self.config.api_key_env or 'api_key_env'}")
         if fault.status == 404:
-            return EndpointUnusable(f"{where}; check the model '{self.config.model}' and that base_url ends as it should (…/v1)")
+            return EndpointUnusable(
+                f"{where}; check the model '{self.config.model}' and that base_url ends as it should (…/v1)"
+            )
         if fault.status == 429 and b"insufficient_quota" in fault.body:
             return EndpointUnusable(f"{where}; the account has no credit left")
         return ModelFault(where)
@@ -166,7 +168,8 @@ class ChatModel(Model):
         cause, unreachable = _cause(error)
         if unreachable and not succeeded:
             return EndpointUnusable(
-                f"{self.config.name}: cannot reach {self.base_url} ({cause}); start the server, or set base_url or OPENAI_BASE_URL"
+                f"{self.config.name}: cannot reach {self.base_url} ({cause}); "
+                "start the server, or set base_url or OPENAI_BASE_URL"
             )
         if unreachable:
             return self._fault(f"cannot be reached any more ({cause})")

@@ -96,7 +96,9 @@ class CommandModel(Model):
                     raise self._fault(f"printed more than {_OUTPUT_MAX} bytes")
                 code = await process.wait()
         except TimeoutError:
-            raise self._fault(f"took longer than {self.config.timeout_s:g} s and was stopped; raise its timeout_s") from None
+            raise self._fault(
+                f"took longer than {self.config.timeout_s:g} s and was stopped; raise its timeout_s"
+            ) from None
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -34,8 +34,8 @@ class Endpoint:
 
 
 def _client(base_url: str, key: str) -> AsyncOpenAI:
+    import httpx2
     from openai import AsyncOpenAI, DefaultAioHttpClient
-    from openai._httpx2 import httpx2
 
     # No timeout of the client's own but for connecting: the policy bounds the whole request, which a timeout between
     # two reads does not.
@@ -112,8 +112,8 @@ def key_of(config: ModelConfig, base_url: str) -> str:
         return "none"
     raise ConfigError(
         [
-            f"{config.name}: no key in the environment: set {config.api_key_env}, or OPENAI_BASE_URL to a local server, "
-            "or choose reader=extractive_fake judge=lexical_fake for a first look"
+            f"{config.name}: no key in the environment: set {config.api_key_env}, or OPENAI_BASE_URL to a "
+            "local server, or choose reader=extractive_fake judge=lexical_fake for a first look"
         ]
     )
 

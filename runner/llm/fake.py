@@ -19,9 +19,11 @@ from runner.types import ABSTAIN, CORRECT, WRONG, Completion, Usage
 
 _WORD = re.compile(r"[a-z0-9]+")
 _STOP: Final = frozenset(
-    "a an and are as at be been by can could did do does for from had has have he her his how i in is it its me my of "
-    "on or our she should so some than that the their them they this to us was we were what when where which who "
-    "whose why will with would you your".split()
+    _WORD.findall(
+        "a an and are as at be been by can could did do does for from had has have he her his how i in is it its me my "
+        "of on or our she should so some than that the their them they this to us was we were what when where which "
+        "who whose why will with would you your"
+    )
 )
 _ENOUGH = 0.5  # of the gold's words in the answer
 

@@ -58,7 +58,11 @@ class Judge:
             return Label(value=CORRECT if abstain else ABSTAIN, reason="explicit refusal")
         golds = question.gold.answers
         gold = golds[0] if len(golds) == 1 else "\n".join(f"- {item}" for item in golds)
-        values = {"question": question.text, "gold": gold or "(none: the memory does not hold the answer)", "answer": answer}
+        values = {
+            "question": question.text,
+            "gold": gold or "(none: the memory does not hold the answer)",
+            "answer": answer,
+        }
         parts = {**values, "gold": "\n".join(golds), "abstain": "yes" if abstain else ""}
         return self._requests.of((self._abstain if abstain else self._rubric).fill(values), parts)
 

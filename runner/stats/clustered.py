@@ -14,6 +14,7 @@ from runner.stats.resample import GUARD, Floats
 _MAX_LATTICE_WORK: Final = 200_000_000
 _MAX_ENUMERATED: Final = 20
 _FLIPS: Final = 20_000
+_LEAST_DF: Final = 0.1
 _NORMAL_975: Final = 1.96  # as the rule states it
 
 
@@ -33,15 +34,20 @@ class ExactTest(Exportable):
     method: str
 
 
+def _t_975(df: float) -> float:
+    """Student's 97.5 % point; from scipy.special, which is quick to import and to call."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, 0.975))
+
+
 def few_cluster_factor(k: int) -> float:
     """f(k) = t(.975, k−1)/1.96 · √(k/(k−1)), by which a percentile interval of k clusters is too narrow.
 
     The first factor is Student's for an estimated variance, the second undoes the bootstrap's division by k instead
     of k − 1. Needs k ≥ 2.
     """
-    from scipy.stats import t
-
-    return float(t.ppf(0.975, k - 1)) / _NORMAL_975 * math.sqrt(k / (k - 1))
+    return _t_975(k - 1) / _NORMAL_975 * math.sqrt(k / (k - 1))
 
 
 def widened(mean: float, low: float, high: float, k: int) -> Bounds:
@@ -79,15 +85,14 @@ def cr3_interval(sums: Floats, counts: Floats, df: float | None = None) -> Bound
     Returns
     -------
     Bounds or None
-        ``None`` for fewer than two clusters, or when the degrees of freedom leave no finite interval.
+        ``None`` for fewer than two clusters, or below 0.1 degrees of freedom, where Student's 97.5 % point is beyond
+        1e12 and says nothing (one cluster has over 95 % of the items).
     """
-    from scipy.stats import t
-
     k = sums.size
     freedom = k - 1 if df is None else df
-    if k < 2 or freedom <= 0:
+    if k < 2 or freedom < _LEAST_DF:
         return None
-    half = float(t.ppf(0.975, freedom)) * cr3_standard_error(sums, counts)
+    half = _t_975(freedom) * cr3_standard_error(sums, counts)
     if not math.isfinite(half):
         return None
     mean = float(sums.sum() / counts.sum())
@@ -167,7 +172,8 @@ def _convolved(sizes: np.ndarray[tuple[int], np.dtype[np.int64]], observed: int)
 
 def mcnemar_p(wins: int, losses: int) -> float:
     """Exact two-sided McNemar p: a fair coin for each pair that disagrees. 1 when none does."""
-    from scipy.stats import binomtest
+    from scipy.special import bdtr
 
     pairs = wins + losses
-    return float(binomtest(min(wins, losses), pairs, 0.5).pvalue) if pairs else 1.0
+    # A fair coin is symmetric: both tails are alike.
+    return min(1.0, 2 * float(bdtr(min(wins, losses), pairs, 0.5))) if pairs else 1.0

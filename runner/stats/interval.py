@@ -66,6 +66,18 @@ def is_dominated(counts: Floats) -> bool:
     return bool(counts.max() > counts.sum() / 2 or effective_clusters(counts) < counts.size / 2)
 
 
+def check_mode(mode: str) -> None:
+    """Refuse a mode that there is not.
+
+    Raises
+    ------
+    UsageError
+        Naming those that there are.
+    """
+    if mode not in ("auto", "percentile"):
+        raise UsageError(f"gate.interval: '{mode}' is not known; choose auto or percentile")
+
+
 def decide_interval(sums: Floats, counts: Floats, percentile: Bounds | None, mode: Mode = "auto") -> Decision:
     """Pick the interval that decides.
 
@@ -87,8 +99,7 @@ def decide_interval(sums: Floats, counts: Floats, percentile: Bounds | None, mod
     UsageError
         For another mode.
     """
-    if mode not in ("auto", "percentile"):
-        raise UsageError(f"gate.interval: '{mode}' is not known; choose auto or percentile")
+    check_mode(mode)
     k, effective = counts.size, effective_clusters(counts)
     cr3 = cr3_interval(sums, counts)
     dominated = is_dominated(counts)

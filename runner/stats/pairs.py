@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from runner.errors import UsageError
-from runner.stats.bootstrap import Clusters, interval_of, percentiles, reduce_many
-from runner.stats.clustered import (
-    Bounds,
-    cr3_interval,
-    drop_one_means,
-    effective_clusters,
-    mcnemar_p,
-    sign_flip_test,
-    widened,
-)
-from runner.stats.interval import TOO_FEW_CLUSTERS, Decision, Kind, Mode, decide_interval
+from runner.stats.bootstrap import Clusters, interval_of, reduce_many
+from runner.stats.clustered import Bounds, mcnemar_p, sign_flip_test
+from runner.stats.interval import TOO_FEW_CLUSTERS, Mode, check_mode, decide_interval
+from runner.stats.leverage import has_leverage
 from runner.stats.power import design_effect, detectable_of, icc_of_sums, mean_cluster_size, needed_of
 from runner.stats.resample import GUARD, Bools, ClusterSums, Floats, Resampler, as_values
 from runner.stats.verdict import (
@@ -37,8 +30,29 @@ from runner.stats.verdict import (
 )
 
 _MIN_DISCORDANT: Final = 6
-_LEVERAGE_CLUSTERS: Final = 4  # tried on each side: those whose absence moves the mean most
 _MAX_ABSENCE: Final = 50_000_000  # cells of the table of absences: 50 MB; beyond, no cluster of so many has leverage
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """The settings of a gate, checked."""
+
+    min_delta: float
+    band: float
+    mode: Mode
+    resamples: int
+    seed: int
+    unclustered: bool
+
+    def __post_init__(self) -> None:
+        check_mode(self.mode)
+        if not math.isfinite(self.min_delta):
+            raise UsageError(f"min_delta: {self.min_delta} must be a number")
+        if not (math.isfinite(self.band) and self.band >= 0):
+            raise UsageError(f"band: {self.band} must be a number and not negative")
+
+    def nothing(self) -> Verdict:
+        return no_items(self.min_delta, self.band, self.mode, unclustered=self.unclustered)
 
 
 def judge_pairs(
@@ -120,15 +134,26 @@ def judge_many(
     present
         Shape (m, n): which items a comparison has (a category; a pair without an error); all when ``None``.
 
-    Other parameters, errors and results as :func:`judge_pairs`.
+    clusters, min_delta, band, mode, resamples, seed, unclustered
+        As :func:`judge_pairs`, shared by all rows.
+
+    Returns
+    -------
+    list of Verdict
+        One a row. With clusters, a row that has every item equals :func:`judge_pairs`.
+
+    Raises
+    ------
+    UsageError
+        As :func:`judge_pairs`.
     """
-    _check(min_delta, band)
+    rule = _Rule(min_delta, band, mode, resamples, seed, unclustered)
     left, right = _rows(a, "a"), _rows(b, "b")
     if left.shape[1] != right.shape[1] or left.shape[0] not in (1, right.shape[0]):
         raise UsageError(f"pairs: a is {left.shape} and b {right.shape}; pair the arms by question id first")
     left = np.broadcast_to(left, right.shape)
     if not right.shape[1]:
-        return [no_items(min_delta, band, mode, unclustered)] * len(right)
+        return [rule.nothing()] * len(right)
     here = np.ones(right.shape, dtype=np.bool_) if present is None else np.asarray(present, dtype=np.bool_)
     if here.shape != right.shape:
         raise UsageError(f"present: shape {here.shape} must be that of the values, {right.shape}")
@@ -149,10 +174,10 @@ def judge_many(
     for row in range(len(right)):
         one, two = left[row][here[row]], right[row][here[row]]
         if not one.size:
-            found.append(no_items(min_delta, band, mode, unclustered))
+            found.append(rule.nothing())
             continue
         line = None if ratios is None else ratios[row]
-        found.append(_judge_row(one, two, data, row, line, absent, min_delta, band, mode, resamples, seed, unclustered))
+        found.append(_judge_row(one, two, data, row, line, absent, rule))
     return found
 
 
@@ -163,19 +188,14 @@ def _judge_row(
     row: int,
     ratios: Floats | None,
     absent: Bools | None,
-    min_delta: float,
-    band: float,
-    mode: Mode,
-    resamples: int,
-    seed: int,
-    unclustered: bool,
+    rule: _Rule,
 ) -> Verdict:
     used = data.counts[row] > 0
     sums, counts = data.sums[row][used], data.counts[row][used]
     n, k = a.size, counts.size
-    interval = interval_of(data, row, ratios, resamples, seed) if ratios is not None and k > 1 else None
+    interval = interval_of(data, row, ratios, rule.resamples, rule.seed) if ratios is not None and k > 1 else None
     delta = interval.mean if interval else float(sums.sum() / n)
-    decision = decide_interval(sums, counts, Bounds(interval.low, interval.high) if interval else None, mode)
+    decision = decide_interval(sums, counts, Bounds(interval.low, interval.high) if interval else None, rule.mode)
     wins, losses = int((b - a > GUARD).sum()), int((a - b > GUARD).sum())
     warnings = list(decision.warnings)
 
@@ -183,25 +203,27 @@ def _judge_row(
     reason: Reason | None = TOO_FEW_CLUSTERS
     equivalent = False
     if decision.decidable and decision.interval is not None:
-        outcome, reason, equivalent = verdict_of(delta, decision.interval.low, decision.interval.high, min_delta, band)
+        outcome, reason, equivalent = verdict_of(
+            delta, decision.interval.low, decision.interval.high, rule.min_delta, rule.band
+        )
     if wins + losses == 0:
         warnings.append(ALL_TIES)
         # An interval without width proves nothing: the share of pairs that could differ unseen is 1 − .025^(1/k).
-        equivalent = equivalent and 1 - 0.025 ** (1 / k) <= band
+        equivalent = equivalent and 1 - 0.025 ** (1 / k) <= rule.band
         if outcome == "pass":
             outcome, reason = "unresolved", "noise_floor"
 
-    flip = sign_flip_test(sums, counts, min_delta, seed) if k > 1 else None
+    flip = sign_flip_test(sums, counts, rule.min_delta, rule.seed) if k > 1 else None
     binary = bool(np.all((a == 0) | (a == 1)) and np.all((b == 0) | (b == 1)))
     mcnemar = mcnemar_p(wins, losses) if binary else None
-    companion = mcnemar if mcnemar is not None and k == n and min_delta == 0 else (flip.p if flip else 1.0)
-    if outcome == "pass" and (companion > 0.05 or (min_delta >= 0 and wins + losses < _MIN_DISCORDANT)):
+    companion = mcnemar if mcnemar is not None and k == n and rule.min_delta == 0 else (flip.p if flip else 1.0)
+    if outcome == "pass" and (companion > 0.05 or (rule.min_delta >= 0 and wins + losses < _MIN_DISCORDANT)):
         warnings.append(FRAGILE_PASS)
-    if absent is not None and ratios is not None and decision.decidable and k > 2:
+    if absent is not None and ratios is not None and decision.decidable and k > 2 and wins + losses:
         kept = np.flatnonzero(used)
-        if _has_leverage(sums, counts, ratios, absent[kept], decision, outcome, min_delta, band):
+        if has_leverage(sums, counts, ratios, absent[kept], decision, outcome, rule.min_delta, rule.band):
             warnings.append(LEVERAGE)
-    if unclustered:
+    if rule.unclustered:
         warnings.append(UNCLUSTERED)
 
     mean_square = float(data.squares[row]) / n
@@ -211,7 +233,7 @@ def _judge_row(
     if mde is not None and binary and mde > mean_square:
         mde = None  # arms that disagree this seldom cannot differ by so much
     return Verdict(
-        outcome=outcome,
+        verdict=outcome,
         reason=reason,
         equivalent=equivalent,
         n=n,
@@ -220,9 +242,9 @@ def _judge_row(
         mean_a=float(a.mean()),
         mean_b=float(b.mean()),
         delta=delta,
-        min_delta=min_delta,
-        band=band,
-        mode=mode,
+        min_delta=rule.min_delta,
+        band=rule.band,
+        mode=rule.mode,
         percentile=interval,
         deciding=decision.interval,
         deciding_kind=decision.kind,
@@ -235,47 +257,9 @@ def _judge_row(
         discordance=(wins + losses) / n,
         icc=icc,
         mde=mde,
-        needed_n=_needed(delta, min_delta, mean_square, inflation) if reason == "under_powered" else None,
+        needed_n=_needed(delta, rule.min_delta, mean_square, inflation) if reason == "under_powered" else None,
         warnings=tuple(warnings),
     )
-
-
-def _has_leverage(
-    sums: Floats,
-    counts: Floats,
-    ratios: Floats,
-    absent: Bools,
-    decision: Decision,
-    outcome: Outcome,
-    min_delta: float,
-    band: float,
-) -> bool:
-    """Whether the verdict changes without one cluster, by the resamples that happen to lack it.
-
-    The clusters tried are those whose absence moves the mean most, up or down.
-    """
-    means = drop_one_means(sums, counts)
-    order = np.argsort(means, kind="stable")
-    tried: Sequence[int] = list(dict.fromkeys([*order[:_LEVERAGE_CLUSTERS], *order[-_LEVERAGE_CLUSTERS:]]))
-    for c in tried:
-        rest = np.arange(sums.size) != c
-        without = ratios[absent[c]]
-        if without.size < 100 or np.isnan(without).all():
-            continue
-        low, high = percentiles(without)
-        bounds: Bounds | None = Bounds(low, high)
-        if decision.kind != "percentile":
-            # The same kind of interval as decided: rules may change with k, and that would not be the cluster's doing.
-            bounds = _again(sums[rest], counts[rest], low, high, decision.kind)
-        if bounds is not None and verdict_of(float(means[c]), bounds.low, bounds.high, min_delta, band)[0] != outcome:
-            return True
-    return False
-
-
-def _again(sums: Floats, counts: Floats, low: float, high: float, kind: Kind | None) -> Bounds | None:
-    if kind == "cr3_t":
-        return cr3_interval(sums, counts, effective_clusters(counts) - 1)
-    return widened(float(sums.sum() / counts.sum()), low, high, sums.size)
 
 
 def _needed(delta: float, min_delta: float, mean_square: float, inflation: float) -> int | None:
@@ -288,13 +272,6 @@ def _needed(delta: float, min_delta: float, mean_square: float, inflation: float
     # The mean square of deltas that lie ``gap`` from the threshold and vary as those seen do.
     variance = mean_square - delta**2
     return needed_of(gap, variance + gap**2, inflation)
-
-
-def _check(min_delta: float, band: float) -> None:
-    if not math.isfinite(min_delta):
-        raise UsageError(f"min_delta: {min_delta} must be a number")
-    if not (math.isfinite(band) and band >= 0):
-        raise UsageError(f"band: {band} must be a number and not negative")
 
 
 def _rows(values: ArrayLike, name: str) -> Floats:

@@ -152,7 +152,7 @@ def icc_of_sums(sums: Floats, counts: Floats, squares: float) -> float | None:
     within = max(0.0, squares - explained) / (n - k)
     size = (n - float(counts @ counts) / n) / (k - 1)
     scale = between + (size - 1) * within
-    return (between - within) / scale if scale > 1e-12 else None
+    return min(1.0, (between - within) / scale) if scale > 1e-12 else None
 
 
 def intraclass_correlation(deltas: ArrayLike, clusters: NDArray[Any] | list[Any]) -> float | None:

@@ -245,23 +245,25 @@ class Resampler:
             raise UsageError(
                 f"bootstrap: sums {top.shape} and counts {bottom.shape} must have one column a cluster ({k})"
             )
-        # Rows with one item a cluster, and many rows that share their counts, need no matrix product for them.
-        bottoms = np.unique(bottom, axis=0, return_inverse=True) if bottom.shape[0] > 1 else (bottom, np.zeros(1, int))
-        columns = np.concatenate([top, bottoms[0]]).T
-        m = top.shape[0]
+        # Arms of one category share their counts: those are added up once.
+        distinct, which = (
+            np.unique(bottom, axis=0, return_inverse=True) if len(bottom) > 1 else (bottom, np.zeros(1, dtype=np.intp))
+        )
+        lines = np.concatenate([top, distinct])
+        m = len(top)
         out = np.empty((m, self.resamples))
         absent = np.empty((k, self.resamples), dtype=np.bool_) if keep_absent else None
         start = 0
         for drawn in self.draws():
-            rows = drawn.shape[0]
-            flat_index = drawn + (np.arange(rows) * k)[:, None]
-            weights = np.bincount(flat_index.ravel(), minlength=rows * k).reshape(rows, k)
-            totals = weights.astype(np.float64) @ columns
-            below = totals[:, m:][:, bottoms[1].ravel()]
+            rows = len(drawn)
+            cells = (drawn + (np.arange(rows) * k)[:, None]).ravel()
+            weights = np.bincount(cells, minlength=rows * k).reshape(rows, k).T
+            totals = lines @ weights.astype(np.float64)
             with np.errstate(invalid="ignore", divide="ignore"):
-                out[:, start : start + rows] = (totals[:, :m] / below).T
+                estimates = totals[:m] / totals[m:][which.ravel()]
+            estimates[np.abs(estimates) < GUARD] = 0.0
+            out[:, start : start + rows] = estimates
             if absent is not None:
-                absent[:, start : start + rows] = (weights == 0).T
+                absent[:, start : start + rows] = weights == 0
             start += rows
-        out[np.abs(out) < GUARD] = 0.0
         return (out[0] if flat else out), absent

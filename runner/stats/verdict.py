@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from runner.errors import Refused
 from runner.stats.bootstrap import Interval
@@ -31,7 +31,7 @@ class Verdict(Exportable):
 
     Attributes
     ----------
-    outcome, reason
+    verdict, reason
         ``reason`` is ``None`` unless unresolved.
     equivalent
         Unresolved, with the whole interval inside the band.
@@ -57,7 +57,7 @@ class Verdict(Exportable):
         ``unclustered`` and ``all_ties``.
     """
 
-    outcome: Outcome
+    verdict: Outcome
     reason: Reason | None
     equivalent: bool
     n: int
@@ -94,10 +94,14 @@ class Verdict(Exportable):
             return self.mcnemar_p
         return None if self.sign_flip is None else self.sign_flip.p
 
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, and the companion's p."""
+        return {**super().to_dict(), "companion_p": self.companion_p}
+
     def line(self, unit: str = "pp", scale: float = 100) -> str:
         """One line for people: verdict, reason, difference and interval, clusters, discordant pairs, MDE."""
         parts = [
-            self.outcome.upper()
+            self.verdict.upper()
             + (f" ({self.reason}{', equivalent' if self.equivalent else ''})" if self.reason else "")
         ]
         if self.delta is not None:
@@ -160,10 +164,10 @@ def band_from_null(interval: Interval | Bounds) -> float:
     return band
 
 
-def no_items(min_delta: float, band: float, mode: Mode, unclustered: bool) -> Verdict:
+def no_items(min_delta: float, band: float, mode: Mode, *, unclustered: bool = False) -> Verdict:
     """The verdict on nothing: unresolved, and named so."""
     return Verdict(
-        outcome="unresolved",
+        verdict="unresolved",
         reason="no_items",
         equivalent=False,
         n=0,

@@ -113,7 +113,7 @@ class Hybrid(VectorSystem):
                 ]
             )
         self._reranker: Reranker
-        self._hyde: Hyde | None = None
+        self._hyde = Hyde(self.settings.hyde) if self.knobs.hyde else None
 
     def missing(self) -> str | None:
         if self.knobs.cross_encoder and not onnx.installed():
@@ -125,8 +125,7 @@ class Hybrid(VectorSystem):
         if self.knobs.cross_encoder:
             self._reranker = await asyncio.to_thread(Reranker, self.cache)
             opened = replace(opened, reranker=self._reranker.identity)
-        if self.knobs.hyde:
-            self._hyde = Hyde(self.settings.hyde)
+        if self._hyde is not None:
             fake = opened.fake or self.settings.hyde.provider == "fake"
             opened = replace(opened, fake=fake, extra={**opened.extra, "hyde": self._hyde.identity})
         return opened

@@ -1,8 +1,8 @@
 """Coverage and false passes of each interval, and of the rule ``gate.interval: auto``, by simulation.
 
-A data set has ``n`` paired items in ``k`` clusters of one size, discordance about .16 and no difference between the
-arms. An item's delta is the difference of two thresholded normals; what its cluster shares makes the intraclass
-correlation of the *deltas* the one asked for, measured and printed beside it. A false pass is a lower bound above 0.
+A data set has ``n`` paired items in ``k`` clusters of one size, deltas −1, 0 and 1, and no difference between the arms.
+The mean delta of a cluster is normal; its variance makes the intraclass correlation of the deltas the one asked for,
+which is measured and printed beside it. A false pass is a lower bound above 0.
 
 Run: python tests/bench/coverage.py [--sets 2000] [--resamples 1000] [--clusters 6 10 30] [--seed 1]
 """
@@ -17,25 +17,25 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from runner.stats.bootstrap import percentiles  # noqa: E402
-from runner.stats.clustered import Bounds, cr3_interval, widened  # noqa: E402
-from runner.stats.interval import decide_interval  # noqa: E402
-from runner.stats.power import icc_of_sums  # noqa: E402
-from runner.stats.resample import Resampler  # noqa: E402
+from runner.stats.bootstrap import percentiles
+from runner.stats.clustered import Bounds, cr3_interval, widened
+from runner.stats.interval import decide_interval
+from runner.stats.power import icc_of_sums
+from runner.stats.resample import Resampler
 
-DISCORDANCE = 0.16
+DISCORDANCE = 0.7  # ψ; high, so that few normal draws are cut
 
 
 def data_set(rng: np.random.Generator, n: int, k: int, icc: float) -> tuple[np.ndarray, np.ndarray]:
-    """Deltas −1, 0, 1 and cluster codes: given its cluster's share, an item wins with ψ/2 + u and loses with ψ/2 − u.
+    """Deltas and cluster codes: in a cluster with mean delta u an item wins with (ψ + u)/2 and loses with (ψ − u)/2.
 
-    The variance of a delta is ψ and the covariance within a cluster Var(2u), so that ICC = Var(2u)/ψ exactly, as
-    long as |u| ≤ ψ/2; u is 0 or ±ψ/2·√(icc/ψ·…), drawn from two points.
+    A delta has variance ψ and two of one cluster have covariance Var(u), so that the intraclass correlation is
+    Var(u)/ψ; u is normal, and cut at ±ψ, beyond which no cluster can be.
     """
     codes = np.arange(n) * k // n
-    shift = np.sqrt(icc * DISCORDANCE) * rng.choice([-1.0, 1.0], k)  # the mean delta of each cluster
+    means = np.clip(rng.normal(0.0, np.sqrt(icc * DISCORDANCE), k), -DISCORDANCE, DISCORDANCE)
+    win = (DISCORDANCE + means[codes]) / 2
     draw = rng.random(n)
-    win = (DISCORDANCE + shift[codes]) / 2
     return (draw < win) * 1.0 - (draw > 1 - (DISCORDANCE - win)) * 1.0, codes
 
 

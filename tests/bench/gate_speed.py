@@ -16,9 +16,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from runner.stats.bootstrap import paired_bootstrap  # noqa: E402
-from runner.stats.pairs import judge_many  # noqa: E402
-from runner.stats.resample import Resampler  # noqa: E402
+from runner.stats.bootstrap import paired_bootstrap
+from runner.stats.pairs import judge_many
+from runner.stats.resample import Resampler
 
 RESAMPLES = 10_000
 REFERENCE_RESAMPLES = 100  # the plain loop is slow: a hundredth of it is timed, and multiplied

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
-from runner.stats.bootstrap import bootstrap_many, paired_bootstrap
+from runner.stats.bootstrap import bootstrap_many, paired_bootstrap, percentiles
 
 # wins, ties, losses, clusters; mean and bounds in points, from the table "How wide the interval is".
 SEED_TABLE = [
@@ -123,6 +123,18 @@ def test_a_row_may_lack_items_and_clusters() -> None:
     assert first is not None
     assert (first.mean, first.n, first.clusters) == (0.5, 4, 2)
     assert (first.low, first.high) == (0.5, 0.5)  # both clusters have the mean of the whole
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=200), st.integers(0, 3))
+def test_percentiles_are_those_of_numpy(values, unknown) -> None:
+    low, high = np.percentile(values, [2.5, 97.5])
+    found = percentiles(np.array([*([np.nan] * unknown), *values]))
+    assert found == (pytest.approx(low, abs=1e-15), pytest.approx(high, abs=1e-15))
+
+
+def test_percentiles_of_nothing_are_refused() -> None:
+    with pytest.raises(UsageError, match="more resamples"):
+        percentiles(np.array([np.nan, np.nan]))
 
 
 floats = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=4, max_size=24)

@@ -28,6 +28,15 @@ def test_few_cluster_factor_from_printed_tables() -> None:
         assert few_cluster_factor(k) == pytest.approx(t / 1.96 * math.sqrt(k / (k - 1)), abs=1e-4)
 
 
+@pytest.mark.parametrize("df", [0.2, 0.5, 1.0, 1.7, 4.0, 9.3, 99.0])
+def test_student_against_scipy_stats(df) -> None:
+    sums, counts = np.array([0.0, 1.0, 1.0, 0.5]), np.ones(4)
+    found = cr3_interval(sums, counts, df)
+    assert found is not None
+    half = stats.t.ppf(0.975, df) * cr3_standard_error(sums, counts)
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=1e-6)
+
+
 def test_widened_scales_each_side() -> None:
     factor = few_cluster_factor(10)
     found = widened(0.1, 0.05, 0.2, 10)
@@ -50,6 +59,7 @@ def test_cr3_by_hand() -> None:
     assert cr3_standard_error(sums, counts) == pytest.approx(math.sqrt(2 / 3 * gaps))
     assert cr3_interval(np.array([1.0]), np.array([3.0])) is None
     assert cr3_interval(sums, counts, df=0.0) is None
+    assert cr3_interval(sums, counts, df=0.09) is None
 
 
 def test_effective_clusters() -> None:
@@ -94,9 +104,10 @@ def test_sign_flip_about_another_null() -> None:
     assert sign_flip_test(sums, counts, null=0.1).p > sign_flip_test(sums, counts, null=-0.1).p == 2 / 64
 
 
-@pytest.mark.parametrize(("wins", "losses"), [(8, 2), (1, 0), (40, 20), (13, 13), (0, 6), (186, 23)])
+@pytest.mark.parametrize(("wins", "losses"), [(8, 2), (1, 0), (40, 20), (13, 13), (0, 6), (186, 23), (5100, 4900)])
 def test_mcnemar_against_statsmodels(wins, losses) -> None:
     assert mcnemar_p(wins, losses) == pytest.approx(mcnemar([[0, wins], [losses, 0]], exact=True).pvalue)
+    assert mcnemar_p(wins, losses) == pytest.approx(stats.binomtest(wins, wins + losses).pvalue)
     deltas = np.array([1.0] * wins + [-1.0] * losses)
     assert sign_flip_test(deltas).p == pytest.approx(mcnemar_p(wins, losses))
 

@@ -78,3 +78,10 @@ def test_percentile_mode_keeps_the_warnings() -> None:
 def test_unknown_mode() -> None:
     with pytest.raises(UsageError, match="choose auto or percentile"):
         decide_interval(sums_of(9), np.full(9, 3.0), SHOWN, "bca")  # type: ignore[arg-type]
+
+
+def test_a_cluster_of_nearly_everything_decides_nothing() -> None:
+    sizes = np.array([10_000.0, *[1.0] * 9])  # g_eff = 1.002
+    found = decide_interval(sums_of(10), sizes, SHOWN)
+    assert (found.interval, found.decidable) == (None, False)
+    assert "dominant_cluster" in found.warnings

@@ -13,6 +13,7 @@ from runner.config import ModelConfig
 from runner.errors import EndpointUnusable, ModelFault, SearchError
 from runner.llm import Model, Requests, connect
 from runner.llm.prices import Prices
+from runner.system.parts.words import clean
 from runner.types import Usage
 
 PROMPT = (
@@ -47,7 +48,7 @@ class Hyde:
             When the model can never answer.
         """
         when = f" The question is asked on {now:%d %B %Y}." if now is not None else ""
-        content = PROMPT.format(now=when, question=question)
+        content = PROMPT.format(now=when, question=clean(question))
         request = self._requests.of([{"role": "user", "content": content}], {"question": question})
         try:
             completion = await self._model.complete(request)

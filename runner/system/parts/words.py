@@ -20,6 +20,11 @@ def _stemmer() -> Any:
     return stemmer
 
 
+def clean(text: str) -> str:
+    """The text with lone surrogates replaced: no encoder and no tokeniser takes them."""
+    return text.encode("utf-8", "replace").decode()
+
+
 @cache
 def stopwords() -> frozenset[str]:
     """The English stopwords of bm25s (Lucene's list) with question words, auxiliaries and pronouns."""
@@ -33,7 +38,7 @@ def stems(texts: Sequence[str]) -> list[list[str]]:
     import bm25s
 
     return bm25s.tokenize(  # type: ignore[no-any-return]
-        [text.encode("utf-8", "replace").decode() for text in texts],
+        [clean(text) for text in texts],
         stopwords=sorted(stopwords()),
         stemmer=_stemmer(),
         return_ids=False,

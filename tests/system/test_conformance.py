@@ -1,0 +1,315 @@
+"""What every memory system must do. A new file in ``runner/system/`` or ``conf/arm/`` is included by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from runner.config import ArmConfig, conf_dir
+from runner.errors import SystemFault
+from runner.system import MemorySystem, Opening, build, find, names, spoken
+from runner.types import Event, Query, Receipt, Retrieval
+
+FLOOR = {"none"}  # systems that remember nothing, on purpose
+HALF = {"recency_window"}  # systems that forget the older half, on purpose
+START = datetime(2023, 5, 8, 13, 56)
+TOPICS = (
+    "the zeppelin landed beside the quarry",
+    "marmalade sandwiches were packed for the picnic",
+    "an oboe recital filled the chapel",
+    "the glacier hike ended at a turquoise lake",
+    "a tortoise named Euclid escaped the garden",
+    "the sourdough starter died on Tuesday",
+    "her kayak capsized near the lighthouse",
+    "they planted saffron bulbs along the fence",
+)
+
+
+def arms() -> dict[str, ArmConfig]:
+    """Every shipped arm, and every system that no shipped arm uses."""
+    found = {}
+    for path in sorted((conf_dir() / "arm").glob("*.yaml")):
+        budget = {"limit": 10, "max_chars": None}
+        values: Any = OmegaConf.to_container(
+            OmegaConf.create({"budget": budget, "arm": OmegaConf.load(path)}), resolve=True
+        )
+        arm = values["arm"]
+        if arm["settings"].get("hyde"):  # a model that needs no server
+            arm["settings"]["hyde"] = {
+                "name": "stub",
+                "provider": "command",
+                "command": [sys.executable, "-S", "-c", 'print(\'{"result": "It was in May."}\')'],
+            }
+        found[path.stem] = ArmConfig.model_validate(arm)
+    used = {arm.system for arm in found.values()}
+    return found | {name: ArmConfig(name=name, system=name) for name in names() if name not in used}
+
+
+ARMS = arms()
+Body = Callable[[MemorySystem], Awaitable[Any]]
+
+
+@pytest.fixture(params=sorted(ARMS))
+def arm(request: pytest.FixtureRequest) -> ArmConfig:
+    chosen = ARMS[request.param]
+    extra = build(chosen).missing()
+    if extra is not None:
+        pytest.skip(f"arm '{chosen.name}' needs the extra '{extra}'")
+    return chosen
+
+
+def drive(arm: ArmConfig, body: Body, cache_dir: Path | None = None) -> Any:
+    async def session() -> Any:
+        system = build(arm)
+        await system.open(Opening(cache_dir=cache_dir))
+        try:
+            return await body(system)
+        finally:
+            await system.close()
+
+    return asyncio.run(session())
+
+
+def history(prefix: str = "D", topics: Sequence[str] = TOPICS) -> list[Event]:
+    return [
+        Event(
+            id=f"{prefix}:{at}",
+            text=text,
+            time=START + timedelta(days=at),
+            actor="Ada",
+            kind="doc",
+            session=f"s{at // 4}",
+        )
+        for at, text in enumerate(topics)
+    ]
+
+
+async def store(system: MemorySystem, ns: str, events: Sequence[Event]) -> Receipt:
+    await system.reset(ns)
+    receipt = await system.write(ns, events)
+    await system.settle(ns, receipt, 30.0)
+    return receipt
+
+
+async def ask(system: MemorySystem, ns: str, event: Event, **bounds: Any) -> Retrieval:
+    evidence = (event.id,) if system.capabilities.reads_gold else None
+    return await system.search(
+        ns, Query(text=f"What about {event.text}?", now=START + timedelta(days=30), evidence=evidence, **bounds)
+    )
+
+
+def remembered(arm: ArmConfig, at: int, of: int) -> bool:
+    """Whether the event at that position is one that the system means to return."""
+    return arm.system not in FLOOR and (arm.system not in HALF or at >= of // 2)
+
+
+def keys(found: Retrieval) -> list[str]:
+    return [hit.key for hit in found.hits]
+
+
+def test_what_was_written_is_found(arm: ArmConfig) -> None:
+    events = history()
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events)
+        for at, event in enumerate(events):
+            found = keys(await ask(system, "a", event))
+            assert (event.id in found) is remembered(arm, at, len(events))
+
+    drive(arm, body)
+
+
+def test_a_second_write_appends(arm: ArmConfig) -> None:
+    events = history()
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events[:5])
+        await ask(system, "a", events[0])
+        receipt = await system.write("a", events[5:])
+        await system.settle("a", receipt, 30.0)
+        assert receipt.events == 3
+        for at in (0, 7):
+            assert (events[at].id in keys(await ask(system, "a", events[at]))) is remembered(arm, at, 8)
+
+    drive(arm, body)
+
+
+def test_k_and_max_chars_are_honoured(arm: ArmConfig) -> None:
+    events = history()
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events)
+        for event in events[:3]:
+            whole = keys(await ask(system, "a", event))
+            for k in (1, 3, 100):
+                assert len((await ask(system, "a", event, k=k)).hits) <= min(k, len(events))
+            if arm.system not in HALF:
+                assert keys(await ask(system, "a", event, k=3)) == whole[:3]
+            bounded = (await ask(system, "a", event, max_chars=120)).hits
+            assert len(bounded) <= 1 or len("\n".join(hit.text for hit in bounded)) <= 120
+
+    drive(arm, body)
+
+
+def test_hits_keep_source_time_and_text(arm: ArmConfig) -> None:
+    events = history()
+    by_id = {event.id: event for event in events}
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events)
+        found = await ask(system, "a", events[3])
+        assert len(set(keys(found))) == len(found.hits)
+        for hit in found.hits:
+            if system.capabilities.sources:
+                assert hit.sources
+                assert [by_id[name].time for name in hit.sources] == [hit.time]
+                assert all(by_id[name].text in hit.text for name in hit.sources)
+
+    drive(arm, body)
+
+
+def test_reset_empties_and_isolates(arm: ArmConfig) -> None:
+    events = history()
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events[:4])
+        await store(system, "b", events[4:])
+        await system.reset("a")
+        assert (await ask(system, "a", events[0])).hits == ()
+        assert not {event.id for event in events[:4]} & set(keys(await ask(system, "b", events[0])))
+        await store(system, "a", events[4:])
+        assert not {event.id for event in events[:4]} & set(keys(await ask(system, "a", events[0])))
+
+    drive(arm, body)
+
+
+def test_erase_leaves_nothing(arm: ArmConfig, tmp_path: Path) -> None:
+    events = history()
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events)
+        await ask(system, "a", events[0])
+        await system.erase("a")
+        with pytest.raises(SystemFault):
+            await ask(system, "a", events[0])
+        await system.erase("a")  # twice is once
+
+    drive(arm, body, tmp_path)
+    left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"zeppelin" not in left
+
+
+def test_failures_raise(arm: ArmConfig) -> None:
+    events = history()
+
+    async def body(system: MemorySystem) -> None:
+        with pytest.raises(SystemFault):
+            await ask(system, "never", events[0])
+        with pytest.raises(SystemFault):
+            await system.settle("never", Receipt(events=1, sha256="", times="native"), 1.0)
+        await store(system, "a", events)
+        with pytest.raises(SystemFault, match="D:0"):
+            await system.write("a", events[:1])
+
+    drive(arm, body)
+
+
+def test_receipt_proves_what_was_sent(arm: ArmConfig) -> None:
+    events = [*history(), Event(id="D:8", text="no time, no actor", kind="doc")]
+    sha = hashlib.sha256()
+    for event in events:
+        when = "" if event.time is None else event.time.strftime("%Y-%m-%dT%H:%M:%S")
+        sha.update("".join(part + "\0" for part in (event.id, when, event.actor, event.text)).encode())
+
+    async def body(system: MemorySystem) -> None:
+        receipt = await store(system, "a", events)
+        assert (receipt.events, receipt.truncated) == (9, 0)
+        assert receipt.sha256 == sha.hexdigest()
+        assert receipt.times == ("native" if system.capabilities.timestamps else "in_text")
+
+    drive(arm, body)
+
+
+def test_any_text_survives(arm: ArmConfig) -> None:
+    texts = [
+        "",
+        " ",
+        "日本語のテキスト 🦩",
+        "a\0b\ud800c",
+        "¿Qué pasó?",
+        "the of and",
+        "word " * 40_000,
+        "'; DROP TABLE events; --",
+    ]
+    events = [Event(id=f"x{at}", text=text, time=START, kind="doc") for at, text in enumerate(texts)]
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events)
+        for text in ("", "the of", "🦩", "\ud800", "what " * 5_000, "word"):
+            evidence = ("x2", "x6") if system.capabilities.reads_gold else None
+            found = await system.search("a", Query(text=text, k=5, evidence=evidence))
+            for hit in found.hits:
+                assert hit.text == spoken(events[int(hit.key[1:])])
+                assert hit.score is None or hit.score == hit.score
+
+    drive(arm, body)
+
+
+def test_one_event_alone(arm: ArmConfig) -> None:
+    event = history()[0]
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", [event])
+        assert keys(await ask(system, "a", event, k=10)) == ([] if arm.system in FLOOR else [event.id])
+
+    drive(arm, body)
+
+
+def test_namespaces_at_once(arm: ArmConfig) -> None:
+    async def body(system: MemorySystem) -> None:
+        async def one(name: str) -> None:
+            events = history(name)
+            await store(system, name, events[:4])
+            await system.write(name, events[4:])
+            found = await asyncio.gather(*(ask(system, name, event, k=3) for event in events))
+            assert all(key.startswith(f"{name}:") for result in found for key in keys(result))
+
+        await asyncio.gather(*map(one, ("n1", "n2", "n3")))
+
+    drive(arm, body)
+
+
+def test_twice_the_same(arm: ArmConfig) -> None:
+    events = history()
+
+    async def body(system: MemorySystem) -> list[Retrieval]:
+        await store(system, "a", events)
+        return [await ask(system, "a", event) for event in events]
+
+    first, second = drive(arm, body), drive(arm, body)
+    assert [result.hits for result in first] == [result.hits for result in second]
+
+
+def test_it_says_what_it_is(arm: ArmConfig) -> None:
+    async def body(system: MemorySystem) -> None:
+        again = build(arm)
+        opened = await again.open(Opening())
+        await again.close()
+        assert opened.build
+        assert opened.embedder
+        assert not opened.fake
+        assert ("sha256:" in opened.embedder) is (arm.system in ("dense", "hybrid"))
+
+    drive(arm, body)
+
+
+def test_only_the_oracle_reads_gold() -> None:
+    assert [name for name in names() if find(name).capabilities.reads_gold] == ["oracle"]

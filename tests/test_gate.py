@@ -1,0 +1,273 @@
+"""The gate over recorded runs: each outcome, its exit code, and what stands beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded import answered, arm_config, write_run
+
+from runner.config import GateConfig
+from runner.errors import UsageError
+from runner.gate import Comparison, compare
+from runner.sweep import gate
+from runner.types import Row
+
+
+def pair(tmp_path: Path, a: list[Row], b: list[Row], **settings: Any) -> Comparison:
+    one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    two = write_run(tmp_path / "1-b", b, arm=arm_config("b"))
+    return compare(one, two, GateConfig(**settings))
+
+
+def arms(wins: int, ties: int, losses: int, **more: Any) -> tuple[list[Row], list[Row]]:
+    """B wins, ties and loses in this order, in clusters of one."""
+    outcome = [(False, True)] * wins + [(True, True)] * ties + [(True, False)] * losses
+    a = [answered(i, x, cluster=i, keys="a", **more) for i, (x, _) in enumerate(outcome)]
+    b = [answered(i, y, cluster=i, keys="b", **more) for i, (_, y) in enumerate(outcome)]
+    return a, b
+
+
+def test_pass_by_the_published_table(tmp_path: Path) -> None:
+    """500 items, 40 wins, 20 losses: +4.0 pp, +1.0 .. +7.0 pp, which passes."""
+    found = pair(tmp_path, *arms(40, 440, 20))
+    assert found.outcome == "pass"
+    assert found.verdict is not None
+    assert found.verdict.delta == pytest.approx(0.04)
+    assert found.verdict.percentile is not None
+    assert round(found.verdict.percentile.low, 3) == 0.010
+    assert round(found.verdict.percentile.high, 3) == 0.070
+    assert found.verdict.discordance == pytest.approx(60 / 500)
+
+
+def test_a_bound_that_only_reaches_zero_is_unresolved(tmp_path: Path) -> None:
+    found = pair(tmp_path, *arms(8, 50, 2))
+    assert (found.outcome, found.reason) == ("unresolved", "under_powered")
+    assert found.verdict is not None
+    assert found.verdict.needed_n is not None
+    assert found.verdict.needed_n > 60
+
+
+def test_fail_and_non_inferiority(tmp_path: Path) -> None:
+    a, b = arms(20, 440, 40)
+    assert pair(tmp_path, a, b).outcome == "fail"
+    assert compare(tmp_path / "0-a", tmp_path / "1-b", GateConfig(min_delta=-8)).outcome == "pass"
+
+
+def test_few_clusters(tmp_path: Path) -> None:
+    a = [answered(i, i % 2 == 0, cluster=i % 5, keys="a") for i in range(100)]
+    b = [answered(i, True, cluster=i % 5, keys="b") for i in range(100)]
+    found = pair(tmp_path, a, b)
+    assert (found.outcome, found.reason) == ("unresolved", "too_few_clusters")
+
+
+def test_an_abstention_counts_as_wrong(tmp_path: Path) -> None:
+    a, b = arms(0, 40, 0)
+    b = [answered(i, True, cluster=i, keys="b", label="ABSTAIN", labels=("ABSTAIN",)) for i in range(40)]
+    found = pair(tmp_path, a, b)
+    assert found.verdict is not None
+    assert found.verdict.delta == -1.0
+    assert found.outcome == "fail"
+
+
+def test_a_vacuous_ablation_is_refused(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    same = [answered(i, row.label == "CORRECT", cluster=i, keys="a") for i, row in enumerate(b)]
+    found = pair(tmp_path, a, same)
+    assert found.outcome == "refused"
+    assert "vacuous" in found.reason
+    assert "run-to-run noise" in found.reason
+
+
+def test_the_same_configuration_twice_is_a_null_with_its_band(tmp_path: Path) -> None:
+    a, b = arms(13, 138, 13)
+    one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    two = write_run(tmp_path / "1-a", [answered(i, r.label == "CORRECT", cluster=i, keys="a") for i, r in enumerate(b)], arm=arm_config("a"))
+    found = compare(one, two, GateConfig())
+    assert found.outcome == "null"
+    assert found.null_band is not None
+    assert round(found.null_band, 3) == 0.061  # 164 items, 13 wins, 13 losses: −6.1 .. +6.1 pp
+
+
+def test_a_fake_never_passes(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    one = write_run(tmp_path / "0-a", a, arm=arm_config("a"), fakes=["judge lexical_fake"])
+    two = write_run(tmp_path / "1-b", b, arm=arm_config("b"), fakes=["judge lexical_fake"])
+    found = compare(one, two, GateConfig())
+    assert found.outcome == "refused"
+    assert "fake" in found.reason
+    assert found.verdict is not None  # shown, for a first look
+
+
+def test_errors_are_excluded_counted_and_bounded(tmp_path: Path) -> None:
+    """Four of 100 questions failed in B: without them 20 wins of 96; with them against B, and for it."""
+    a = [answered(i, False, cluster=i, keys="a") for i in range(100)]
+    b = [answered(i, i < 20, cluster=i, keys="b") for i in range(96)]
+    b += [Row(id=f"c{i}/{i}", scenario=f"c{i}", cluster=f"c{i}", category="1", status="judge_unparseable") for i in range(96, 100)]
+    found = pair(tmp_path, a, b)
+    assert found.verdict is not None
+    assert found.verdict.n == 96
+    assert found.verdict.delta == pytest.approx(20 / 96)
+    assert found.errors == (0, 4)
+    assert found.bounds == pytest.approx((16 / 100, 24 / 100))
+    assert found.outcome == "pass"
+
+
+def test_too_many_errors_refuse(tmp_path: Path) -> None:
+    a, b = arms(10, 90, 0)
+    for row in b[:6]:
+        row.status, row.label, row.labels = "reader_error", "", ("reader_error",)
+    found = pair(tmp_path, a, b)
+    assert found.outcome == "refused"
+    assert "6.0% of the questions failed" in found.reason
+    assert "--retry-errors" in found.reason
+
+
+def test_a_confound_refuses_with_row_values_and_why(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    two = write_run(tmp_path / "1-b", b, arm=arm_config("b"), instrument={"judge.model": "openai:other"})
+    found = compare(one, two, GateConfig())
+    assert found.outcome == "refused"
+    assert found.verdict is None
+    assert "judge.model: 'x' against 'openai:other'" in found.reason
+    assert compare(one, two, GateConfig(treatment=["judge.model"])).outcome == "pass"
+
+
+def test_an_unfinished_run_is_incomplete(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    two = write_run(tmp_path / "1-b", b[:400], arm=arm_config("b"), questions=500)
+    found = compare(one, two, GateConfig())
+    assert found.outcome == "incomplete"
+    assert "100 questions are missing" in found.reason
+
+
+def test_recall_is_not_measurable_without_sources(tmp_path: Path) -> None:
+    a = [answered(i, True, cluster=i, label="", labels=(), metrics={"recall@10": 1.0}) for i in range(40)]
+    b = [answered(i, True, cluster=i, label="", labels=(), keys="b", metrics={"recall@10": None}) for i in range(40)]
+    one = write_run(tmp_path / "0-a", a, arm=arm_config("a"), axis="recall")
+    two = write_run(tmp_path / "1-b", b, arm=arm_config("b"), axis="recall")
+    found = compare(one, two, GateConfig())
+    assert found.outcome == "refused"
+    assert "not measurable for b" in found.reason
+    with pytest.raises(UsageError, match="recall axis"):
+        compare(one, two, GateConfig(metric="accuracy"))
+    with pytest.raises(UsageError, match="not recorded"):
+        compare(one, two, GateConfig(metric="recal@10"))
+
+
+def test_both_denominators_of_a_gold_patch(tmp_path: Path) -> None:
+    """Of 60 items the patch excludes 10, all of them wins: the headline goes by the 50 others, both are told."""
+    a, b = arms(20, 40, 0)
+    for row in (*a[:10], *b[:10]):
+        row.flags = ("gold_excluded",)
+    found = pair(tmp_path, a, b)
+    assert found.verdict is not None
+    assert (found.verdict.n, found.verdict.wins) == (50, 10)
+    published = found.others["as published (gold not patched)"]
+    assert (published.n, published.wins) == (60, 20)
+
+
+def test_the_headline_leaves_category_5_out_and_tells_the_other(tmp_path: Path) -> None:
+    a, b = arms(10, 50, 0)
+    a += [answered(i, True, cluster=i, category="5", keys="a") for i in range(60, 90)]
+    b += [answered(i, False, cluster=i, category="5", keys="b") for i in range(60, 90)]
+    found = pair(tmp_path, a, b)
+    assert found.verdict is not None
+    assert found.verdict.n == 60
+    everything = found.others["overall_all"]
+    assert (everything.n, everything.wins, everything.losses) == (90, 10, 30)
+    assert set(found.categories) == {"1 multi-hop", "5 adversarial"}
+
+
+def test_stable_only_is_shown_and_never_decides(tmp_path: Path) -> None:
+    a, b = arms(30, 30, 0)
+    for row in b[:5]:
+        row.labels = ("CORRECT", "WRONG", "CORRECT")
+    found = pair(tmp_path, a, b)
+    assert found.verdict is not None
+    assert found.verdict.wins == 30
+    assert found.others["stable-only"].wins == 25
+
+
+def test_the_last_row_of_a_retried_question_counts(tmp_path: Path) -> None:
+    a, b = arms(0, 40, 0)
+    failed = [Row(id=r.id, scenario=r.scenario, cluster=r.cluster, category="1", status="reader_error") for r in b]
+    one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    two = write_run(tmp_path / "1-b", failed + b, arm=arm_config("b"), questions=40)
+    found = compare(one, two, GateConfig())
+    assert found.errors == (0, 0)
+    assert found.verdict is not None
+    assert found.verdict.n == 40
+
+
+def test_gate_of_a_sweep_with_a_failed_arm(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    write_run(tmp_path / "1-b", b, arm=arm_config("b"))
+    (tmp_path / "2-c").mkdir()
+    (tmp_path / "2-c" / "failure.json").write_text(json.dumps({"reason": "no server"}))
+    jobs = [{"number": n, "overrides": [f"+arm={arm}"]} for n, arm in enumerate("abcd")]
+    (tmp_path / "sweep.json").write_text(json.dumps({"format": 1, "jobs": jobs}))
+    found = gate([tmp_path])
+    assert (found.outcome, found.exit_code) == ("incomplete", 1)
+    assert found.failed == [("2-c", "no server"), ("3 +arm=d", "never started")]
+    assert [p.outcome for p in found.groups[0].comparisons] == ["pass"]
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("arms_of", "code"), [((40, 440, 20), 0), ((20, 440, 40), 3), ((5, 50, 5), 4)], ids=["pass", "fail", "unresolved"]
+)
+def test_exit_codes(tmp_path: Path, arms_of: tuple[int, int, int], code: int) -> None:
+    a, b = arms(*arms_of)
+    write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    write_run(tmp_path / "1-b", b, arm=arm_config("b"))
+    assert gate([tmp_path]).exit_code == code
+
+
+def test_baseline_holm_and_names(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    write_run(tmp_path / "1-b", b, arm=arm_config("b", knobs={"graph": True}))
+    write_run(tmp_path / "2-b", [*b], arm=arm_config("b", knobs={"graph": False, "mmr": True}))
+    found = gate([tmp_path], {"baseline": "b [graph=True]"})
+    group = found.groups[0]
+    assert group.baseline == "b [graph=True]"
+    assert [arm.name for arm in group.arms] == ["a", "b [graph=True]", "b [graph=False, mmr=True]"]
+    assert all(p.holm_p is None or 0 <= p.holm_p <= 1 for p in group.comparisons)
+    with pytest.raises(UsageError, match="no such arm here; there are a, b"):
+        gate([tmp_path], {"baseline": "zzz"})
+
+
+def test_a_sweep_over_the_instrument_is_refused_not_split(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    write_run(tmp_path / "0-a", a, arm=arm_config("a"))
+    write_run(tmp_path / "1-a", b, arm=arm_config("a"), instrument={"judge.model": "y"}, config={"judge": {"name": "y"}})
+    assert gate([tmp_path]).exit_code == 5
+
+
+def test_two_settings_make_two_groups(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    for number, (name, rows, budget) in enumerate([("a", a, "s"), ("b", b, "s"), ("a", b, "l"), ("b", a, "l")]):
+        write_run(tmp_path / f"{number}-{name}", rows, arm=arm_config(name), config={"budget": {"name": budget}})
+    found = gate([tmp_path])
+    assert [group.setting for group in found.groups] == [{"budget.name": "s"}, {"budget.name": "l"}]
+    assert [p.outcome for group in found.groups for p in group.comparisons] == ["pass", "fail"]
+    assert found.exit_code == 3
+
+
+def test_zero_items_all_ties_one_arm(tmp_path: Path) -> None:
+    a, b = arms(0, 40, 0)
+    found = pair(tmp_path / "ties", a, b)
+    assert found.outcome == "unresolved"
+    empty = pair(tmp_path / "none", [], [])
+    assert (empty.outcome, empty.reason) == ("unresolved", "no_items")
+    write_run(tmp_path / "one" / "0-a", a, arm=arm_config("a"))
+    alone = gate([tmp_path / "one"])
+    assert (alone.outcome, alone.exit_code) == ("none", 0)
+    with pytest.raises(UsageError, match="named twice"):
+        gate([tmp_path / "one" / "0-a"] * 2)
