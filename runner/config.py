@@ -153,7 +153,7 @@ class RunConfig(Strict):
     max_usd: Annotated[float, Field(gt=0)] | None = None
     max_calls: Annotated[int, Field(ge=1)] | None = None
     no_progress_s: Annotated[float, Field(gt=0)] = 900.0
-    stop_after_errors: Annotated[int, Field(ge=1)] | None = 25  # that many failed rows in a row end the run
+    stop_after_errors: Annotated[int, Field(ge=1)] | None = 25  # so many failures in a row end the run
     texts: bool = True  # keep hits, contexts and answers in texts.jsonl
     prices: str | None = None  # a price file of one's own
 
@@ -174,7 +174,8 @@ class Experiment(Strict):
     def _axis(self) -> Experiment:
         if self.reader.provider == "none" and self.judge.provider != "none":
             raise ValueError(
-                f"judge={self.judge.name} has no answers to grade while reader=none: choose a reader (reader=gpt-4.1-mini)"
+                f"judge={self.judge.name} has no answers to grade while reader=none: "
+                f"choose a reader (reader=gpt-4.1-mini)"
             )
         if self.reader.provider != "none" and self.judge.provider == "none":
             raise ValueError(f"reader={self.reader.name} needs a judge: choose one (judge=gpt-4.1)")

@@ -206,15 +206,15 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
     if metric != ACCURACY and len(data) and data.ok.any():
         known = {key for group in summary["groups"].values() for key in group if isinstance(group[key], float)}
         if metric not in known and not np.isfinite(data.values[metric]).any() and settings.metric != "auto":
-            raise UsageError(f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}")
+            raise UsageError(
+                f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
+            )
     return Arm(name, run, run.raw_config(), instrument, summary, metric, data)
 
 
 def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     """The verdict on an opened pair, B against A."""
-    found = compare_records(
-        a.config, b.config, a.instrument["rows"], b.instrument["rows"], settings.treatment
-    )
+    found = compare_records(a.config, b.config, a.instrument["rows"], b.instrument["rows"], settings.treatment)
     axis = str(a.instrument["rows"].get("axis", "unknown"))
     pair = Comparison(a.name, b.name, a.metric, axis, "refused", "", found)
     pair.notes = [*found.notes, *drift(a.summary, b.summary)]
@@ -237,7 +237,8 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
         if arm.error_share > settings.max_error_share:
             pair.reason = (
                 f"{arm.name}: {arm.error_share:.1%} of the questions failed, above gate.max_error_share="
-                f"{settings.max_error_share:.0%}; ask them again with: python -m runner resume {arm.run.path} --retry-errors"
+                f"{settings.max_error_share:.0%}; ask them again with: "
+                f"python -m runner resume {arm.run.path} --retry-errors"
             )
             return pair
     return _judge(pair, a, b, left, right, settings)
@@ -269,8 +270,8 @@ def _judge(
     if patched:
         masks["as published (gold not patched)"] = chosen
     if (~comparable & usable).any():
-        other = "overall_all" if settings.categories == "comparable" else "overall_comparable"
-        masks[other] = kept if settings.categories == "comparable" else comparable & kept
+        wide = settings.categories == "comparable"
+        masks["overall_all" if wide else "overall_comparable"] = kept if wide else comparable & kept
     if not stable.all():
         masks["stable-only"] = chosen & kept & stable
     names = {key: f"{key} {about['categories'].get(key, key)}" for key in dict.fromkeys(category.tolist())}
@@ -281,7 +282,7 @@ def _judge(
     verdicts = judge_many(
         np.where(usable, values_a, 0.0)[None, :],
         np.tile(np.where(usable, values_b, 0.0), (len(masks), 1)),
-        clusters.tolist() if len(clusters) <= 0 else clusters,
+        clusters,
         present=present,
         min_delta=settings.min_delta / 100,
         band=settings.band / 100,
@@ -303,10 +304,10 @@ def _judge(
         pair.category_p = {key: float(p) for key, p in zip(tested, adjusted, strict=True)}
     pair.bounds = _bounds(values_a, values_b, ok, masks["headline"])
     same = a.data.retrieval[left] == b.data.retrieval[right]
-    return _conclude(pair, a, b, bool(same[ok].all()) if ok.any() else False, settings)
+    return _conclude(pair, a, b, bool(same[ok].all()) if ok.any() else False)
 
 
-def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool, settings: GateConfig) -> Comparison:
+def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool) -> Comparison:
     """Outcome and reason from the statistics and from what forbids a verdict."""
     verdict = pair.verdict
     assert verdict is not None
@@ -319,7 +320,9 @@ def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool, settings: GateC
         if verdict.percentile is not None:
             try:
                 pair.null_band = band_from_null(verdict.percentile)
-                pair.notes.append(f"measured null band: {pair.null_band * 100:.1f} pp (gate.band={pair.null_band * 100:.1f})")
+                pair.notes.append(
+                    f"measured null band: {pair.null_band * 100:.1f} pp (gate.band={pair.null_band * 100:.1f})"
+                )
             except Refused as error:
                 pair.notes.append(str(error))
     elif identical:
@@ -339,8 +342,9 @@ def _values(arm: Arm) -> NDArray[np.float64]:
     if arm.metric != ACCURACY:
         return arm.data.values[arm.metric]
     if CORRECT not in arm.data.labels:
-        return np.zeros(len(arm.data))
-    return (arm.data.label == arm.data.labels.index(CORRECT)).astype(np.float64)
+        return np.zeros(len(arm.data), dtype=np.float64)
+    right: NDArray[np.bool_] = arm.data.label == arm.data.labels.index(CORRECT)
+    return right.astype(np.float64)
 
 
 def _bounds(

@@ -117,7 +117,7 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
         try:
             run.instrument()
         except RunnerError as error:
-            if len(runs) == 1 or isinstance(error, RecordError) and "format" in str(error):
+            if len(runs) == 1 or (isinstance(error, RecordError) and "format" in str(error)):
                 raise
             failed.append((run.path.name, str(error)))
             continue
@@ -183,7 +183,9 @@ def _names(members: list[tuple[RunDir, dict[str, Any]]]) -> list[str]:
     for index, name in enumerate(bare):
         twins = [i for i, other in enumerate(bare) if other == name]
         if len(twins) > 1:
-            keys = [k for k in flat[index] if len({str(flat[i].get(k)) for i in twins}) > 1 and not k.startswith("gate.")]
+            keys = [
+                k for k in flat[index] if len({str(flat[i].get(k)) for i in twins}) > 1 and not k.startswith("gate.")
+            ]
             told = ", ".join(f"{k.removeprefix('arm.').removeprefix('knobs.')}={flat[index][k]}" for k in keys[:3])
             name = f"{name} [{told or members[index][0].path.name}]"
         names.append(name)

@@ -109,7 +109,6 @@ class Retrieval(Struct, frozen=True, kw_only=True):
 
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()  # what the system wants the row to say, e.g. a gate that abstained
-    usage: Usage | None = None  # model calls that the search itself made and paid for
     usage: Usage | None = None  # of models that the search called, where the system knows
 
 

@@ -60,7 +60,7 @@ def write_run(
         "comparable": ["1"],
         "headline": "accuracy" if axis == "accuracy" else "recall@10",
     }
-    facts = {name: "x" for name in WHY} | {"axis": axis, "k": 10, "repeats": 1} | (instrument or {})
+    facts = dict.fromkeys(WHY, "x") | {"axis": axis, "k": 10, "repeats": 1} | (instrument or {})
     total = len(rows) if questions is None else questions
     (path / "instrument.json").write_text(
         json.dumps(

@@ -84,7 +84,11 @@ def test_a_vacuous_ablation_is_refused(tmp_path: Path) -> None:
 def test_the_same_configuration_twice_is_a_null_with_its_band(tmp_path: Path) -> None:
     a, b = arms(13, 138, 13)
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
-    two = write_run(tmp_path / "1-a", [answered(i, r.label == "CORRECT", cluster=i, keys="a") for i, r in enumerate(b)], arm=arm_config("a"))
+    two = write_run(
+        tmp_path / "1-a",
+        [answered(i, r.label == "CORRECT", cluster=i, keys="a") for i, r in enumerate(b)],
+        arm=arm_config("a"),
+    )
     found = compare(one, two, GateConfig())
     assert found.outcome == "null"
     assert found.null_band is not None
@@ -105,7 +109,10 @@ def test_errors_are_excluded_counted_and_bounded(tmp_path: Path) -> None:
     """Four of 100 questions failed in B: without them 20 wins of 96; with them against B, and for it."""
     a = [answered(i, False, cluster=i, keys="a") for i in range(100)]
     b = [answered(i, i < 20, cluster=i, keys="b") for i in range(96)]
-    b += [Row(id=f"c{i}/{i}", scenario=f"c{i}", cluster=f"c{i}", category="1", status="judge_unparseable") for i in range(96, 100)]
+    b += [
+        Row(id=f"c{i}/{i}", scenario=f"c{i}", cluster=f"c{i}", category="1", status="judge_unparseable")
+        for i in range(96, 100)
+    ]
     found = pair(tmp_path, a, b)
     assert found.verdict is not None
     assert found.verdict.n == 96
@@ -246,7 +253,9 @@ def test_baseline_holm_and_names(tmp_path: Path) -> None:
 def test_a_sweep_over_the_instrument_is_refused_not_split(tmp_path: Path) -> None:
     a, b = arms(40, 440, 20)
     write_run(tmp_path / "0-a", a, arm=arm_config("a"))
-    write_run(tmp_path / "1-a", b, arm=arm_config("a"), instrument={"judge.model": "y"}, config={"judge": {"name": "y"}})
+    write_run(
+        tmp_path / "1-a", b, arm=arm_config("a"), instrument={"judge.model": "y"}, config={"judge": {"name": "y"}}
+    )
     assert gate([tmp_path]).exit_code == 5
 
 

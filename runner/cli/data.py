@@ -22,7 +22,8 @@ def main(argv: list[str]) -> int:
     if verb == "fetch":
         info = harness.dataset()
         state = "pinned" if info.pinned else "unpinned"
-        print(f"{name}: {info.version or 'no version'}, sha256 {info.sha256} ({state}), licence {info.licence or 'unknown'}")
+        licence = info.licence or "unknown"
+        print(f"{name}: {info.version or 'no version'}, sha256 {info.sha256} ({state}), licence {licence}")
         return 0
     for line in harness.check():
         print(line)

@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     return _tell(places, changes, as_json)
 
 
-def gate_sweep(path: Path, words: list[str]) -> int:
+def gate_sweep(path: Path) -> int:
     """Gate a sweep that has just ended, and keep the verdict beside it."""
     from runner.record.rundir import runs_under
 

@@ -40,10 +40,8 @@ def words(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     for word in rest:
         if word.startswith("-"):
             flags.append(word)
-            if word in _VALUED or word in ("--cfg", "-c", "--info", "-i"):
-                following = next(rest, None)
-                if following is not None:
-                    flags.append(following)
+            if word in _VALUED or word in ("--cfg", "-c"):
+                flags += [following for following in (next(rest, None),) if following is not None]
         else:
             overrides.append(word)
     return overrides, flags
@@ -83,8 +81,12 @@ def choices(group: str, folders: Iterable[Path]) -> dict[str, Path]:
 
 
 def rewritten(argv: Sequence[str]) -> list[str]:
-    """``arm=x`` as ``+arm=x``, and the same for ``experiment``: the defaults list has neither."""
-    return [f"+{word}" if word.startswith(tuple(f"{g}=" for g in _PLUS)) else word for word in argv]
+    """``arm=x`` as ``+arm=x``, and the same for ``experiment``: the defaults list has neither.
+
+    Overrides come before flags, wherever a person put them: the config system's parser takes them in one piece.
+    """
+    overrides, flags = words(argv)
+    return [f"+{word}" if word.startswith(tuple(f"{g}=" for g in _PLUS)) else word for word in overrides] + flags
 
 
 def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
@@ -191,10 +193,9 @@ def _check_key(key: str, sign: str, files: Sequence[Path]) -> list[str]:
             return [] if _is_mapping(model) else [f"{key}: '{'.'.join(parts[:index])}' has no keys below it"]
         if part not in fields:
             known = list(fields) + (list(GROUPS) if index == 0 else [])
-            prefix = ".".join(parts[:index])
-            return [
-                f"{key}: no such key{did_you_mean(part, known)}; {prefix or 'the config'} has {', '.join(dict.fromkeys(known))}"
-            ]
+            prefix = ".".join(parts[:index]) or "the config"
+            has = ", ".join(dict.fromkeys(known))
+            return [f"{key}: no such key{did_you_mean(part, known)}; {prefix} has {has}"]
         model = _inner(fields[part].annotation)
     return []
 

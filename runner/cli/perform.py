@@ -50,6 +50,7 @@ def start(run: RunDir, values: dict[str, Any]) -> int:
         values = anchored(values)
         experiment = load(values)
         ready = prepare(experiment)
+        _require_models(experiment)
     except RunnerError:
         _remove_if_empty(run.path)
         raise
@@ -70,11 +71,19 @@ def finish(run: RunDir, *, retry_errors: bool = False) -> int:
     from runner.experiment import prepare
 
     experiment = run.experiment()
+    _require_models(experiment)
     run.claim()
     try:
         return _perform(run, experiment, prepare(experiment), retry_errors=retry_errors)
     finally:
         run.release()
+
+
+def _require_models(experiment: Experiment) -> None:
+    from runner.llm import require
+
+    for model in (experiment.reader, experiment.judge):
+        require(model)
 
 
 def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: bool = False) -> int:

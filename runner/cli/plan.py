@@ -3,43 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import asdict
 
 from runner.cli import overrides
 from runner.cli.perform import anchored
-from runner.config import Experiment, load
+from runner.config import load
 from runner.errors import ConfigError, UsageError
-
-# Assumed until a first run has measured it, and named where it is used.
-DISCORDANCE: Final = 0.16
-ICC: Final = 0.05
-_ANSWER_TOKENS: Final = 40
-_VERDICT_TOKENS: Final = 60
-_PROMPT_CHARS: Final = 1500  # of a prompt or rubric around what is filled in
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What one job of a plan would do. Tokens and money are estimates; ``usd`` is ``None`` where a price is unknown."""
-
-    arm: str
-    system: str
-    axis: str
-    harness: str
-    questions: int
-    scored: int  # in the headline denominator
-    clusters: int
-    by_category: dict[str, int]
-    events: int
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-    knobs: dict[str, Any]
-    inert: dict[str, str]
-    detectable: dict[str, float | None]
-    warnings: list[str]
 
 
 def main(argv: list[str]) -> int:
@@ -50,6 +19,7 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"plan {unknown[0]}: no such flag; there are -m, --config-dir and --json")
     overrides.checked(argv, ())
     from runner.cli.run import compose, expand
+    from runner.experiment.forecast import forecast
 
     folders = overrides.config_dirs(argv)
     forecasts, problems = [], []
@@ -68,74 +38,3 @@ def main(argv: list[str]) -> int:
 
         console().print(plan_tables(forecasts))
     return 0
-
-
-def forecast(experiment: Experiment) -> Forecast:
-    """Look a job's parts up, count its slice and price its calls.
-
-    Raises
-    ------
-    RunnerError
-        For everything that would stop the run before its first call.
-    """
-    from runner.experiment import prepare
-    from runner.llm import override_warning
-    from runner.stats.power import minimum_detectable_effect
-
-    ready = prepare(experiment)
-    census, harness = ready.census, ready.harness
-    warnings = [w for w in map(override_warning, (experiment.reader, experiment.judge)) if w]
-    scored = sum(n for category, n in census.by_category.items() if category in harness.comparable)
-    if census.clusters < 6:
-        warnings.append(f"{census.clusters} {harness.cluster}s: too few for any verdict (6 are needed, 30 are comfortable)")
-    elif census.clusters < 30:
-        warnings.append(f"{census.clusters} {harness.cluster}s: the interval is widened for few clusters")
-    repeats = experiment.run.repeats
-    calls = inputs = outputs = 0
-    usd: float | None = 0.0
-    if experiment.axis == "accuracy":
-        if repeats < 3:
-            warnings.append(f"run.repeats={repeats}: a gate on answers wants 3, one label flips by itself")
-        recall = experiment.arm.recall
-        hit = census.history_chars / max(1, census.events) + 40
-        history = (census.history_chars + 40 * census.events) / max(1, census.scenarios)
-        context = min(x for x in (recall.limit and recall.limit * hit, recall.max_chars, history) if x is not None)
-        questions = census.questions * repeats
-        calls = 2 * questions
-        reads = int((context + _PROMPT_CHARS) / 4) * questions
-        grades = int(_PROMPT_CHARS / 4) * questions
-        inputs, outputs = reads + grades, (_ANSWER_TOKENS + _VERDICT_TOKENS) * questions
-        priced = [
-            ready.prices.usd(experiment.reader.model, reads, _ANSWER_TOKENS * questions, 0),
-            ready.prices.usd(experiment.judge.model, grades, _VERDICT_TOKENS * questions, 0),
-        ]
-        known = [price for price in priced if price is not None]
-        usd = sum(known) if len(known) == len(priced) else None
-        if experiment.judge.provider == "fake" or experiment.reader.provider == "fake":
-            calls, inputs, outputs, usd = 0, 0, 0, 0.0
-    size = max(1.0, scored / max(1, census.clusters))
-    detectable = {
-        f"icc {icc:g}": minimum_detectable_effect(scored, DISCORDANCE, cluster_size=size, icc=icc) if scored else None
-        for icc in (0.0, ICC)
-    }
-    return Forecast(
-        arm=experiment.arm.name,
-        system=experiment.arm.system,
-        axis=experiment.axis,
-        harness=experiment.harness.name,
-        questions=census.questions,
-        scored=scored,
-        clusters=census.clusters,
-        by_category={f"{k} {harness.category_name(k)}": n for k, n in sorted(census.by_category.items())},
-        events=census.events,
-        calls=calls,
-        input_tokens=inputs,
-        output_tokens=outputs,
-        usd=usd,
-        knobs=ready.system.knobs.model_dump(mode="json"),
-        inert={k: v for k, v in ready.system.inert(experiment.harness.name).items() if k in experiment.arm.knobs},
-        detectable=detectable,
-        warnings=warnings,
-    )
-
-

@@ -29,7 +29,9 @@ def main(argv: list[str]) -> int:
 def _sweep(path: Path, retry: bool) -> int:
     """Every job of a sweep, those that never started included, then the gate."""
     plan = read_plan(path)
-    folders = {int(f.name.split("-", 1)[0]): f for f in path.iterdir() if f.is_dir() and f.name.split("-", 1)[0].isdigit()}
+    folders = {
+        int(f.name.split("-", 1)[0]): f for f in path.iterdir() if f.is_dir() and f.name.split("-", 1)[0].isdigit()
+    }
     numbers = [job.number for job in plan.jobs] if plan.jobs is not None else sorted(folders)
     words = {job.number: job.words for job in plan.jobs or []}
     for number in numbers:
@@ -53,4 +55,4 @@ def _sweep(path: Path, retry: bool) -> int:
     from runner.cli.gate import gate_sweep
 
     print(f"sweep {perform.shown(path)}", file=sys.stderr)
-    return gate_sweep(path, [])
+    return gate_sweep(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from runner.record.sweepdir import Job, write_plan
 # What composing a config can raise: a wrong override, a wrong interpolation, a file that is not YAML or not text.
 _COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
 
-_sweep_dir: Path | None = None
+_sweeps: list[Path] = []  # the sweep of this process, once it has begun
 
 
 class _EndSweep(BaseException):
@@ -42,8 +43,8 @@ class SweepMemory(Callback):
     """
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        global _sweep_dir
-        _sweep_dir = Path(str(config.hydra.sweep.dir)).absolute()
+        sweep_dir = Path(str(config.hydra.sweep.dir)).absolute()
+        _sweeps.append(sweep_dir)
         target = str(config.hydra.sweeper.get("_target_", ""))
         jobs = None
         if target.endswith("BasicSweeper"):
@@ -52,19 +53,19 @@ class SweepMemory(Callback):
             parsed = OverridesParser.create().parse_overrides(words)
             batches = BasicSweeper.split_arguments(parsed, None)
             jobs = [Job(number, list(words)) for number, words in enumerate(batches[0])]
-        write_plan(_sweep_dir, jobs, overrides.config_dirs(sys.argv[1:]))
+        with contextlib.suppress(OSError):  # the sweeper meets the same folder next, and that error is told
+            write_plan(sweep_dir, jobs, overrides.config_dirs(sys.argv[1:]))
 
 
 def main(argv: Sequence[str]) -> int:
     """Run what the overrides describe; gate a sweep."""
-    global _sweep_dir
-    _sweep_dir = None
+    _sweeps.clear()
     code = _launch(argv, _task)
-    if _sweep_dir is not None:
-        from runner.cli.gate import gate_sweep
+    if not _sweeps:
+        return code
+    from runner.cli.gate import gate_sweep
 
-        return gate_sweep(_sweep_dir, [])
-    return code
+    return gate_sweep(_sweeps[-1])
 
 
 def _launch(argv: Sequence[str], task: Any) -> int:
@@ -185,7 +186,9 @@ def expand(argv: Sequence[str]) -> list[list[str]]:
         if any(word.startswith("+experiment=") for word in fixed):
             folders = overrides.config_dirs(argv)
             with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
-                search = [f"hydra.searchpath=[{','.join(str(folder.absolute()) for folder in folders)}]"] if folders else []
+                search = (
+                    [f"hydra.searchpath=[{','.join(str(folder.absolute()) for folder in folders)}]"] if folders else []
+                )
                 composed = hydra.compose("config", [*fixed, *search], return_hydra_config=True)
                 if composed.hydra.mode is not None and composed.hydra.mode.name == "MULTIRUN":
                     params = dict(composed.hydra.sweeper.params or {})

@@ -208,9 +208,7 @@ def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
     return Outcome(state, summary["reason"])
 
 
-async def _session(
-    run: RunDir, ready: Ready, observer: Observer, cache_dir: Path | None, retry_errors: bool
-) -> None:
+async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Path | None, retry_errors: bool) -> None:
     opened = await ready.system.open(Opening(cache_dir=cache_dir))
     try:
         fresh = instrument(ready, opened)

@@ -208,7 +208,8 @@ class Engine:
                 flags = await self._ingest(ns, scenario)
             except SystemFault as fault:
                 for question in todo:
-                    self._write(self._failed(scenario, question, fault.status, str(fault)), None)
+                    self._write(self._failed(scenario, question, fault.status, str(fault)), None, count=False)
+                self._count_failure(f"{fault.status}: {mask(str(fault))[:500]}")
                 return
             async with asyncio.TaskGroup() as group:
                 for question in todo:
@@ -392,9 +393,7 @@ class Engine:
             finally:
                 self._spend.settle(usage)
             self._last_progress = time.monotonic()
-            call = Call(
-                question=question.id, role=role, repeat=repeat, request=request.sha256, completion=completion
-            )
+            call = Call(question=question.id, role=role, repeat=repeat, request=request.sha256, completion=completion)
             self._calls.append(call)
         row.usage[role] = add(row.usage.get(role), call.completion.usage)
         return call.completion
@@ -413,7 +412,7 @@ class Engine:
             flags=self._ready.harness.flags(question),
         )
 
-    def _write(self, row: Row, texts: Texts | None) -> None:
+    def _write(self, row: Row, texts: Texts | None, *, count: bool = True) -> None:
         """The long part first: a row on disk always has its texts."""
         row.error = row.error[:500]
         if texts is not None and self._config.texts:
@@ -425,14 +424,15 @@ class Engine:
             self._failed_in_a_row = 0
             return
         log.warning("%s: %s: %s", row.id, row.status, row.error)
+        if count:
+            self._count_failure(f"{row.status}: {row.error}")
+
+    def _count_failure(self, what: str) -> None:
+        """One thing failed: a question, or a whole scenario that could not be ingested."""
         self._failed_in_a_row += 1
         limit = self._config.stop_after_errors
         if limit is not None and self._failed_in_a_row >= limit:
-            self._stop(
-                Stopped(
-                    f"{limit} questions in a row failed (run.stop_after_errors), the last with {row.status}: {row.error}"
-                )
-            )
+            self._stop(Stopped(f"{limit} failures in a row (run.stop_after_errors), the last {what}"))
 
 
 def _next(stream: Iterator[Scenario]) -> Scenario | None:

@@ -9,17 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from runner.config import Dataset
+from runner.config import Dataset, cache_dir
 from runner.errors import DatasetError
-
-CACHE_ENV = "MEMORY_RUNNER_CACHE"
 
 
 @dataclass(frozen=True)
@@ -32,14 +29,9 @@ class SourceFile:
     pinned: bool
 
 
-def cache_dir() -> Path:
-    """Folder of downloaded datasets: ``$MEMORY_RUNNER_CACHE/datasets``, else in the platform's user cache."""
-    chosen = os.environ.get(CACHE_ENV)
-    if chosen:
-        return Path(chosen).expanduser() / "datasets"
-    import pooch
-
-    return Path(pooch.os_cache("agent-memory-runner")) / "datasets"
+def datasets_dir() -> Path:
+    """Folder of downloaded datasets, in the cache of :func:`runner.config.cache_dir`."""
+    return cache_dir() / "datasets"
 
 
 def read_source(harness: str, dataset: Dataset, diagnose: Callable[[bytes], str | None]) -> SourceFile:
@@ -104,7 +96,10 @@ def local_copy(harness: str, dataset: Dataset) -> Path:
 def _download(harness: str, dataset: Dataset) -> Path:
     if not dataset.url:
         raise DatasetError(f"{harness}: no data is configured; give a local copy with harness.dataset.path=FILE")
-    parts = urlsplit(dataset.url)
+    try:
+        parts = urlsplit(dataset.url)
+    except ValueError:
+        raise DatasetError(f"{harness}: harness.dataset.url is not a URL; it must start with https://") from None
     if parts.scheme not in ("http", "https"):
         raise DatasetError(f"{harness}: harness.dataset.url must start with https://, got '{parts.scheme}:'")
     import httpx
@@ -112,7 +107,7 @@ def _download(harness: str, dataset: Dataset) -> Path:
 
     logging.getLogger("pooch").setLevel(logging.WARNING)
     name = f"{harness}-{(dataset.sha256 or 'unpinned')[:12]}-{Path(parts.path).name or 'data'}"
-    folder = cache_dir()
+    folder = datasets_dir()
     try:
         found = pooch.retrieve(
             dataset.url,
@@ -135,8 +130,8 @@ def _download(harness: str, dataset: Dataset) -> Path:
         ) from None
     except OSError as error:
         raise DatasetError(
-            f"{harness}: cannot keep the download in {folder} ({error.strerror or error}); set {CACHE_ENV} to a "
-            "folder that can be written, or give harness.dataset.path=FILE"
+            f"{harness}: cannot keep the download in {folder} ({error.strerror or error}); set MEMORY_RUNNER_CACHE to "
+            "a folder that can be written, or give harness.dataset.path=FILE"
         ) from None
     return Path(found)
 

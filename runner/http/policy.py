@@ -49,7 +49,7 @@ class Reply:
     body: bytes
 
 
-class HttpFault(RunnerError):  # noqa: N818 (a fault, as the others of runner.errors are)
+class HttpFault(RunnerError):
     """An answer that the policy gives up on. ``status`` is the last one, 0 when no request was answered."""
 
     def __init__(self, message: str, status: int, body: bytes = b"") -> None:

@@ -115,6 +115,27 @@ def connect(config: ModelConfig, prices: Prices) -> Model:
     )
 
 
+def require(config: ModelConfig) -> None:
+    """Refuse a model that cannot be reached from here; imports nothing and sends nothing.
+
+    Raises
+    ------
+    ConfigError
+        When its key is not in the environment, its URL is none, or its command is not installed.
+    """
+    if config.provider == "openai":
+        from runner.llm.endpoint import base_url_of, key_of
+
+        key_of(config, base_url_of(config))
+    elif config.provider == "command":
+        import shutil
+
+        if shutil.which(config.command[0]) is None:
+            raise ConfigError(
+                [f"{config.name}: there is no command '{config.command[0]}'; install it or choose another model"]
+            )
+
+
 def override_warning(config: ModelConfig) -> str | None:
     """The comparability warning of a model that is not the one published numbers used, or ``None``."""
     if not config.pinned or config.model == config.pinned:

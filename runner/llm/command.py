@@ -87,6 +87,7 @@ class CommandModel(Model):
                 f"{self.config.name}: cannot run '{self._argv[0]}' ({error.strerror or error}){hint}"
             ) from None
         self.requests += 1
+        whole = False
         try:
             async with asyncio.timeout(self.config.timeout_s):
                 _, out, err = await asyncio.gather(
@@ -95,12 +96,13 @@ class CommandModel(Model):
                 if len(out) > _OUTPUT_MAX:
                     raise self._fault(f"printed more than {_OUTPUT_MAX} bytes")
                 code = await process.wait()
+                whole = True
         except TimeoutError:
             raise self._fault(
                 f"took longer than {self.config.timeout_s:g} s and was stopped; raise its timeout_s"
             ) from None
         finally:
-            if process.returncode is None:
+            if not whole:  # the leader may be gone and what it started may not
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()

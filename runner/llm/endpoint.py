@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -37,6 +38,9 @@ def _client(base_url: str, key: str) -> AsyncOpenAI:
     import httpx2
     from openai import AsyncOpenAI, DefaultAioHttpClient
 
+    # A line at INFO for each request would bury a run's log; whoever set a level keeps it.
+    if (log := logging.getLogger("httpx2")).level == logging.NOTSET:
+        log.setLevel(logging.WARNING)
     # No timeout of the client's own but for connecting: the policy bounds the whole request, which a timeout between
     # two reads does not.
     timeout = httpx2.Timeout(None, connect=_CONNECT_S)

@@ -58,7 +58,8 @@ class Columns:
 
     @property
     def ok(self) -> NDArray[np.bool_]:
-        return self.status == 0
+        fine: NDArray[np.bool_] = self.status == 0
+        return fine
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -147,7 +148,7 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
             repeated=empty.astype(bool),
             retrieval=empty.astype("S33"),
             excluded=empty.astype(bool),
-            values={name: empty for name in metrics},
+            values=dict.fromkeys(metrics, empty),
         )
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     parts.clear()

@@ -1,4 +1,4 @@
-"""The difference of two recorded runs, in the manner of ``dvc exp diff``: what changed, or everything with ``--all``."""
+"""The difference of two recorded runs: what changed, or everything."""
 
 from __future__ import annotations
 

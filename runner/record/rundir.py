@@ -99,7 +99,8 @@ class RunDir:
         if self.config_path.exists():
             self.release()
             raise RecordError(
-                f"{self.path}: already holds a run; finish it with: python -m runner resume {self.path} — or start again"
+                f"{self.path}: already holds a run; finish it with: python -m runner resume {self.path} "
+                f"— or start again elsewhere"
             )
         self.write_text("config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
 

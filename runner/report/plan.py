@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 
+from runner.experiment.forecast import Forecast
 from runner.report.console import text
-
-if TYPE_CHECKING:
-    from runner.cli.plan import Forecast
 
 
 def plan_tables(forecasts: list[Forecast]) -> Group:
     """Jobs as rows; categories, knobs and warnings below."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    names = ("arm", "system", "axis", "questions", "scored", "clusters", "events", "calls", "tokens in / out", "cost", "detects")
+    names = (
+        "arm",
+        "system",
+        "axis",
+        "questions",
+        "scored",
+        "clusters",
+        "events",
+        "calls",
+        "tokens in / out",
+        "cost",
+        "detects",
+    )
     for name in names:
         table.add_column(name, justify="left" if name in ("arm", "system", "axis") else "right")
     for job in forecasts:
@@ -45,7 +55,9 @@ def plan_tables(forecasts: list[Forecast]) -> Group:
     )
     for job in forecasts:
         if job.knobs:
-            lines.append(f"{job.arm} sends: " + ", ".join(f"{name}={_knob(value)}" for name, value in job.knobs.items()))
+            lines.append(
+                f"{job.arm} sends: " + ", ".join(f"{name}={_knob(value)}" for name, value in job.knobs.items())
+            )
         lines += [f"{job.arm}: {name} is inert here: {why}" for name, why in job.inert.items()]
     lines += [f"warning: {line}" for job in forecasts for line in job.warnings]
     lines.append("nothing was spent")

@@ -19,7 +19,7 @@ def gate_tables(gate: Gate) -> Lines:
     """Every group of a sweep as a table with its notes, then the outcome."""
     parts: list[Any] = []
     for group in gate.groups:
-        parts += _group(group, gate)
+        parts += _group(group)
     for name, reason in gate.failed:
         parts.append(text(f"incomplete: {name}: {reason}", "bold red"))
     closing = {
@@ -30,7 +30,7 @@ def gate_tables(gate: Gate) -> Lines:
     return Lines(*parts)
 
 
-def _group(group: Group, gate: Gate) -> list[Any]:
+def _group(group: Group) -> list[Any]:
     first = group.arms[0]
     about, rows = first.instrument["harness"], first.instrument["rows"]
     data = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''}"
@@ -113,7 +113,9 @@ def pair_notes(pair: Comparison) -> list[str]:
             lines.append(f"{pair.b}, {name}: n {other.n}, {_points(other.delta)} pp, {_interval(other)}")
     if pair.bounds:
         low, high = pair.bounds
-        lines.append(f"{pair.b}: with every error against it {low * 100:+.1f} pp, with every error for it {high * 100:+.1f} pp")
+        lines.append(
+            f"{pair.b}: with every error against it {low * 100:+.1f} pp, with every error for it {high * 100:+.1f} pp"
+        )
     for name, category in pair.categories.items():
         p = pair.category_p.get(name)
         adjusted = "" if p is None else f", BH p {p:.3f}"

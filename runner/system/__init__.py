@@ -107,9 +107,13 @@ class MemorySystem:
     Knobs: ClassVar[type[Strict]] = NoKnobs
     Ingest: ClassVar[type[Strict]] = NoIngest
     capabilities: ClassVar[Capabilities] = Capabilities()
+    modes: ClassVar[tuple[str, ...]] = ("default",)  # what `recall.mode` may be
 
     def __init__(self, arm: ArmConfig) -> None:
         problems: list[str] = []
+        if arm.recall.mode not in self.modes:
+            known = ", ".join(self.modes)
+            problems.append(f"arm.recall.mode: system '{arm.system}' has no mode '{arm.recall.mode}'; it has {known}")
         parts: list[Any] = []
         for model, values, prefix in (
             (self.Settings, arm.settings, "arm.settings."),

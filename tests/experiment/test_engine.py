@@ -1,4 +1,4 @@
-"""One run against systems and servers that fail in every way: nothing lost, nothing paid twice, nothing scored as wrong."""
+"""One run against systems and servers that fail in every way: nothing lost, paid twice or scored as wrong."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ def experiment(url: str | None = None, *, scenarios: int = 3, **run: Any) -> Exp
             },
             "arm": {"name": "recording", "system": "none"},
             "reader": {**model, "name": "r", "prompt": "locomo_qa"} if url else none,
-            "judge": {**model, "name": "j", "rubric": "locomo_lenient", "abstain_rubric": "abstention"} if url else none,
+            "judge": {**model, "name": "j", "rubric": "locomo_lenient", "abstain_rubric": "abstention"}
+            if url
+            else none,
             "run": run,
         }
     )
@@ -295,7 +297,7 @@ def test_failures_in_a_row_end_the_run_with_the_reason(tmp_path: Path) -> None:
     with Stub(always="500") as stub:
         config = experiment(stub.url, scenarios=20, stop_after_errors=5, concurrency=2)
         run = start(tmp_path / "run", config)
-        with pytest.raises(Stopped, match="5 questions in a row failed"):
+        with pytest.raises(Stopped, match="5 failures in a row"):
             execute(run, ready_for(config)[0], Watch(), cache_dir=None)
         assert stub.state.requests < 20
 
@@ -353,7 +355,13 @@ def test_what_exceeds_the_budget_is_cut_and_flagged(tmp_path: Path) -> None:
             return await super().search(ns, Query(text=query.text, k=50))
 
     config = experiment(scenarios=1)
-    config = config.model_copy(update={"arm": config.arm.model_copy(update={"recall": config.arm.recall.model_copy(update={"limit": 3, "max_chars": 200})})})
+    config = config.model_copy(
+        update={
+            "arm": config.arm.model_copy(
+                update={"recall": config.arm.recall.model_copy(update={"limit": 3, "max_chars": 200})}
+            )
+        }
+    )
     ready = dataclasses.replace(prepare(config), system=Greedy(config.arm))
     run = start(tmp_path / "run", config)
     execute(run, ready, Watch(), cache_dir=None)

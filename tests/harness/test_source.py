@@ -10,7 +10,7 @@ import pytest
 
 from runner.config import Dataset
 from runner.errors import DatasetError
-from runner.harness._source import cache_dir, decode_json, read_source
+from runner.harness._source import datasets_dir, decode_json, read_source
 
 BODY = b'[{"a": 1}]'
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -39,7 +39,7 @@ def server(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     Handler.requests = 0
     serving = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=serving.serve_forever, daemon=True)
+    thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{serving.server_address[1]}"
     serving.shutdown()
@@ -65,7 +65,7 @@ def test_downloads_once_and_keeps_it(server):
     assert first.sha256 == SHA256
     assert first.pinned
     assert Handler.requests == 1
-    assert first.path.parent == cache_dir()
+    assert first.path.parent == datasets_dir()
 
 
 def test_a_damaged_cache_is_fetched_again(server):
@@ -110,6 +110,10 @@ def test_cache_that_cannot_be_written(server, tmp_path, monkeypatch):
 @pytest.mark.parametrize("url", ["file:///etc/hosts", "ftp://example.org/x"])
 def test_only_http(url):
     assert "must start with https://" in refusal(Dataset(url=url))
+
+
+def test_not_a_url():
+    assert "is not a URL" in refusal(Dataset(url="http://[x"))
 
 
 def test_nothing_configured():

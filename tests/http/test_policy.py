@@ -169,3 +169,17 @@ SHOWN: list[tuple[str | bytes, Callable[[str], bool]]] = [
 @pytest.mark.parametrize(("body", "good"), SHOWN)
 def test_start_of_a_body_is_one_safe_line(body: str | bytes, good: Callable[[str], bool]) -> None:
     assert good(start_of(body))
+
+
+def test_a_slow_but_healthy_endpoint_fails_nobody_in_its_queue() -> None:
+    with Stub(latency_s=0.15) as stub:
+        replies = through(stub, Policy(deadline_s=0.6, timeout_s=0.6), workers=8, ceiling=1)
+        assert stub.state.max_in_flight == 1
+    assert [reply.status for reply in replies] == [200] * 8  # the last one left after 1.05 s
+
+
+def test_who_never_got_a_turn_is_told_so() -> None:
+    with Stub(always="hang") as stub:
+        hung, queued = through(stub, Policy(deadline_s=0.3, timeout_s=5), workers=2, ceiling=1)
+    assert isinstance(hung, TimeoutError)
+    assert isinstance(queued, HttpFault | TimeoutError)

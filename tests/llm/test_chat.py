@@ -92,6 +92,12 @@ def test_a_fault_is_one_clear_line_and_the_next_call_works(fault: str, words: st
     assert isinstance(second, Completion)
 
 
+def test_a_request_leaves_no_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with Stub() as stub, caplog.at_level("INFO"):
+        ask(config(stub.url))
+    assert "HTTP Request" not in caplog.text
+
+
 def test_retries_are_counted() -> None:
     with Stub(plan=["429", "500"], retry_after="0") as stub:
         (reply,), model = ask(config(stub.url, attempts=2))

@@ -105,14 +105,15 @@ def test_a_missing_binary_ends_the_run_and_is_named() -> None:
     assert "install it" in str(fault)
 
 
-def test_a_timeout_kills_the_whole_group(tmp_path: Path) -> None:
+@pytest.mark.parametrize("leader", ["time.sleep(60)", "pass"], ids=["waits", "is gone"])
+def test_a_timeout_kills_the_whole_group(tmp_path: Path, leader: str) -> None:
     pid_file = tmp_path / "pid"
     child = "import time; time.sleep(60)"
     script = (
         "import subprocess, sys, time\n"
         f"p = subprocess.Popen([sys.executable, '-S', '-c', {child!r}])\n"
         f"open({str(pid_file)!r}, 'w').write(str(p.pid))\n"
-        "time.sleep(60)"
+        f"{leader}"
     )
     start = time.monotonic()
     fault = run(script, timeout_s=1.0)

@@ -122,5 +122,5 @@ def test_rubrics_are_hashed_and_differ() -> None:
 def test_a_missing_rubric_names_what_there_is() -> None:
     with pytest.raises(ConfigError, match=r"judge.rubric: no file 'locomo_lenint' \(did you mean 'locomo_lenient'"):
         Judge(CONFIG.model_copy(update={"rubric": "locomo_lenint"}))
-    with pytest.raises(ConfigError, match="judge.rubric: is missing"):
+    with pytest.raises(ConfigError, match=r"judge\.rubric: is missing"):
         Judge(CONFIG.model_copy(update={"rubric": ""}))

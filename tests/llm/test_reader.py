@@ -101,5 +101,5 @@ def test_a_prompt_by_path(tmp_path: Path) -> None:
     file.write_text("{context} {question}", encoding="utf-8")
     assert Reader(CONFIG.model_copy(update={"prompt": str(file)})).request(question(), "c").prompt == "c Where?"
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="reader.prompt: cannot read"):
+    with pytest.raises(ConfigError, match=r"reader\.prompt: cannot read"):
         Reader(CONFIG.model_copy(update={"prompt": str(file)}))

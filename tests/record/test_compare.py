@@ -12,7 +12,7 @@ from runner.record.instrument import WHY, mismatches
 
 
 def rows(**changes: Any) -> dict[str, Any]:
-    return {name: "x" for name in WHY} | changes
+    return dict.fromkeys(WHY, "x") | changes
 
 
 def arm(**changes: Any) -> dict[str, Any]:

@@ -18,6 +18,11 @@ def row(number: int) -> Row:
     return Row(id=f"s/{number}", scenario="s", cluster="s", category="1")
 
 
+def fill(journal: Journal[Row]) -> None:
+    for number in range(100):
+        journal.append(row(number))
+
+
 def write(path: Path, count: int) -> None:
     journal: Journal[Row] = Journal(path)
     for number in range(count):
@@ -76,8 +81,7 @@ def test_a_full_disk_is_told_and_keeps_what_is_finished(tmp_path: Path) -> None:
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
         with pytest.raises(RecordError, match="cannot be written"):
-            for number in range(100):
-                journal.append(row(number))
+            fill(journal)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)

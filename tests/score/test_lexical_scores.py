@@ -133,9 +133,7 @@ def test_porter_equals_nltks_original_mode():
 
     nltk = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
     words = "caresses ponies cats feed agreed plastered motoring sing conflated troubled hopping falling happy sky "
-    words += (
-        "relational conditional vietnamization triplicate formative adjustable probate controll day psychology"
-    )
+    words += "relational conditional vietnamization triplicate formative adjustable probate controll day psychology"
     for word in words.split():
         assert lexical.locomo_tokens(word) == [nltk.stem(word)]
 

@@ -34,8 +34,8 @@ TOPICS = (
 
 
 def arms() -> dict[str, ArmConfig]:
-    """Every shipped arm, and every system that no shipped arm uses."""
-    found = {}
+    """Every shipped arm that is not another under a second name, and every system that no shipped arm uses."""
+    found: dict[str, ArmConfig] = {}
     for path in sorted((conf_dir() / "arm").glob("*.yaml")):
         budget = {"limit": 10, "max_chars": None}
         values: Any = OmegaConf.to_container(
@@ -48,7 +48,9 @@ def arms() -> dict[str, ArmConfig]:
                 "provider": "command",
                 "command": [sys.executable, "-S", "-c", 'print(\'{"result": "It was in May."}\')'],
             }
-        found[path.stem] = ArmConfig.model_validate(arm)
+        chosen = ArmConfig.model_validate(arm)
+        if not any(chosen.model_copy(update={"name": other.name}) == other for other in found.values()):
+            found[path.stem] = chosen
     used = {arm.system for arm in found.values()}
     return found | {name: ArmConfig(name=name, system=name) for name in names() if name not in used}
 
@@ -147,7 +149,7 @@ def test_k_and_max_chars_are_honoured(arm: ArmConfig) -> None:
 
     async def body(system: MemorySystem) -> None:
         await store(system, "a", events)
-        for event in events[:3]:
+        for event in events[:2]:
             whole = keys(await ask(system, "a", event))
             for k in (1, 3, 100):
                 assert len((await ask(system, "a", event, k=k)).hits) <= min(k, len(events))
@@ -253,12 +255,15 @@ def test_any_text_survives(arm: ArmConfig) -> None:
 
     async def body(system: MemorySystem) -> None:
         await store(system, "a", events)
-        for text in ("", "the of", "🦩", "\ud800", "what " * 5_000, "word"):
+        for text in ("", "the of 🦩 \ud800"):
             evidence = ("x2", "x6") if system.capabilities.reads_gold else None
             found = await system.search("a", Query(text=text, k=5, evidence=evidence))
             for hit in found.hits:
                 assert hit.text == spoken(events[int(hit.key[1:])])
                 assert hit.score is None or hit.score == hit.score
+        await store(system, "b", history()[:1])
+        evidence = ("D:0",) if system.capabilities.reads_gold else None
+        await system.search("b", Query(text="what zeppelin " * 5_000, evidence=evidence))
 
     drive(arm, body)
 
@@ -279,7 +284,7 @@ def test_namespaces_at_once(arm: ArmConfig) -> None:
             events = history(name)
             await store(system, name, events[:4])
             await system.write(name, events[4:])
-            found = await asyncio.gather(*(ask(system, name, event, k=3) for event in events))
+            found = await asyncio.gather(*(ask(system, name, event, k=3) for event in events[3:5]))
             assert all(key.startswith(f"{name}:") for result in found for key in keys(result))
 
         await asyncio.gather(*map(one, ("n1", "n2", "n3")))
@@ -292,7 +297,7 @@ def test_twice_the_same(arm: ArmConfig) -> None:
 
     async def body(system: MemorySystem) -> list[Retrieval]:
         await store(system, "a", events)
-        return [await ask(system, "a", event) for event in events]
+        return [await ask(system, "a", event) for event in events[:3]]
 
     first, second = drive(arm, body), drive(arm, body)
     assert [result.hits for result in first] == [result.hits for result in second]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runner.config import ArmConfig
+from runner.config import ArmConfig, Recall
 from runner.errors import ConfigError, MissingExtra
 from runner.system import Opening, build, find, names
 
@@ -83,6 +83,11 @@ def test_all_problems_of_an_arm_come_at_once() -> None:
         "arm.settings.embeder",
         "arm.ingest.y",
     }
+
+
+def test_a_search_mode_that_the_system_has_not_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"arm\.recall\.mode: system 'bm25' has no mode 'deep'; it has default"):
+        build(ArmConfig(name="a", system="bm25", recall=Recall(mode="deep")))
 
 
 def test_hyde_without_a_model_says_what_to_set() -> None:

@@ -1,0 +1,59 @@
+"""Every YAML that is shipped composes, validates, and heads with a command that runs it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from runner import harness as harnesses
+from runner import system as systems
+from runner.cli import overrides
+from runner.cli.run import compose, expand
+from runner.config import load
+
+CONF = ROOT / "conf"
+FILES = sorted(path for path in CONF.rglob("*.yaml") if path.parent != CONF)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: str(path.relative_to(CONF)))
+def test_heads_with_the_command_that_runs_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    # The config system reads a package directive on the first line only.
+    first = lines[1] if lines[0].startswith("# @package") else lines[0]
+    found = re.fullmatch(r"# (?P<env>(?:[A-Z_]+=\S+ )*)python -m runner (?P<words>.+)", first)
+    assert found, first
+    words = shlex.split(found["words"])
+    group, name = file.parent.name, file.name.removesuffix(".yaml")
+    named = [word.lstrip("+").split("=", 1) for word in words if "=" in word]
+    assert any(key == group and name in value.split(",") for key, value in named), first
+    assert overrides.checked(words, ()) == words
+    jobs = expand(words)
+    assert jobs
+    for job in jobs:
+        experiment = load(compose(job))
+        harnesses.build(experiment.harness)
+        systems.build(experiment.arm)
+
+
+@pytest.mark.parametrize("file", [*FILES, CONF / "config.yaml"], ids=lambda path: str(path.relative_to(CONF)))
+def test_names_itself_and_is_listed(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    group, name = file.parent.name, file.name.removesuffix(".yaml")
+    if group in ("experiment", "conf"):
+        return
+    assert f"\nname: {name}\n" in f"\n{text}\n"
+    assert name in overrides.choices(group, [CONF])
+
+
+def test_shipped_defaults_are_the_models_defaults() -> None:
+    """config.yaml states every key of `run`, so that a person finds it there, with the value the model has."""
+    from runner.config import RunConfig
+
+    composed = compose(["+arm=no_memory"])
+    assert composed["run"] == RunConfig().model_dump()
+    assert load(composed).axis == "recall"
