@@ -228,9 +228,8 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     if unfinished:
         pair.outcome, pair.reason = "incomplete", "; ".join(f"{arm.name}: {arm.reason}" for arm in unfinished)
         return pair
-    _, left, right = np.intersect1d(a.data.ids, b.data.ids, assume_unique=True, return_indices=True)
-    if len(left) < len(a.data) or len(left) < len(b.data):
-        lost = len(a.data) + len(b.data) - 2 * len(left)
+    if not np.array_equal(a.data.ids, b.data.ids):  # both are sorted and unique
+        lost = len(np.setxor1d(a.data.ids, b.data.ids, assume_unique=True))
         pair.reason = f"not comparable: {lost} questions are in one run only, although the slices have one hash"
         return pair
     for arm in (a, b):
@@ -241,14 +240,13 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
                 f"python -m runner resume {arm.run.path} --retry-errors"
             )
             return pair
-    return _judge(pair, a, b, left, right, settings)
+    return _judge(pair, a, b, settings)
 
 
-def _judge(
-    pair: Comparison, a: Arm, b: Arm, left: NDArray[np.intp], right: NDArray[np.intp], settings: GateConfig
-) -> Comparison:
-    values_a, values_b = _values(a)[left], _values(b)[right]
-    ok = a.data.ok[left] & b.data.ok[right]
+def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison:
+    """The statistics of a pair whose columns line up, row by row."""
+    values_a, values_b = _values(a), _values(b)
+    ok = a.data.ok & b.data.ok
     measured_a, measured_b = np.isfinite(values_a), np.isfinite(values_b)
     for arm, mine, other in ((a, measured_a, measured_b), (b, measured_b, measured_a)):
         if not (mine & ok).any() and (other & ok).any():
@@ -259,30 +257,27 @@ def _judge(
             return pair
     usable = ok & measured_a & measured_b
     about = a.instrument["harness"]
-    category = np.array(a.data.categories or [""])[a.data.category[left]] if len(left) else np.zeros(0, dtype="U1")
-    comparable = np.isin(category, about["comparable"])
-    kept = ~a.data.excluded[left]
-    patched = not bool(kept.all())
+    category, names = a.data.category, a.data.categories
+    comparable = np.isin(category, [code for code, name in enumerate(names) if name in about["comparable"]])
+    kept = ~a.data.excluded
     chosen = comparable if settings.categories == "comparable" else np.ones_like(comparable)
-    stable = ~a.data.flipped[left] & ~b.data.flipped[right]
+    stable = ~a.data.flipped & ~b.data.flipped
 
     masks: dict[str, NDArray[np.bool_]] = {"headline": chosen & kept}
-    if patched:
+    if not kept.all():
         masks["as published (gold not patched)"] = chosen
     if (~comparable & usable).any():
         wide = settings.categories == "comparable"
         masks["overall_all" if wide else "overall_comparable"] = kept if wide else comparable & kept
     if not stable.all():
         masks["stable-only"] = chosen & kept & stable
-    names = {key: f"{key} {about['categories'].get(key, key)}" for key in dict.fromkeys(category.tolist())}
-    for key in sorted(names, key=lambda c: (len(c), c)):
-        masks[f"category:{names[key]}"] = (category == key) & kept
+    for code, name in sorted(enumerate(names), key=lambda item: (len(item[1]), item[1])):
+        masks[f"category:{name} {about['categories'].get(name, name)}"] = (category == code) & kept
     present = np.stack([mask & usable for mask in masks.values()])
-    clusters = np.array(a.data.clusters or [""])[a.data.cluster[left]] if len(left) else np.zeros(0, dtype="U1")
     verdicts = judge_many(
         np.where(usable, values_a, 0.0)[None, :],
         np.tile(np.where(usable, values_b, 0.0), (len(masks), 1)),
-        clusters,
+        a.data.cluster,  # codes in the order of the cluster keys
         present=present,
         min_delta=settings.min_delta / 100,
         band=settings.band / 100,
@@ -303,7 +298,7 @@ def _judge(
         adjusted = benjamini_hochberg(list(tested.values()))
         pair.category_p = {key: float(p) for key, p in zip(tested, adjusted, strict=True)}
     pair.bounds = _bounds(values_a, values_b, ok, masks["headline"])
-    same = a.data.retrieval[left] == b.data.retrieval[right]
+    same = a.data.retrieval == b.data.retrieval
     return _conclude(pair, a, b, bool(same[ok].all()) if ok.any() else False)
 
 

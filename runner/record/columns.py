@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -15,11 +15,10 @@ from runner.record import journal
 from runner.record.rundir import RunDir
 from runner.types import OK, STATUSES
 
-_CHUNK: Final = 50_000
 _MAX_ID: Final = 256
 
 
-class _GateRow(msgspec.Struct):
+class _GateRow(msgspec.Struct, gc=False):
     """The part of a row that a gate reads; the decoder skips the rest."""
 
     id: str
@@ -65,19 +64,27 @@ class Columns:
         return len(self.ids)
 
 
-class _Codes:
+class _Codes(dict[str, int]):
     """Strings to small integers, in order of first sight."""
 
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self._codes: dict[str, int] = {}
-
-    def __call__(self, name: str) -> int:
-        code = self._codes.get(name)
-        if code is None:
-            code = self._codes[name] = len(self.names)
-            self.names.append(name)
+    def __missing__(self, name: str) -> int:
+        code = self[name] = len(self)
         return code
+
+    def ranked(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[str]]:
+        """The codes renumbered in the order of their names, and those names."""
+        names = sorted(self)
+        rank = np.zeros(max(1, len(names)), dtype=np.int32)
+        for position, name in enumerate(names):
+            rank[self[name]] = position
+        return rank[codes], names
+
+
+class _Statuses(dict[str, int]):
+    """Positions in ``types.STATUSES``; any other word is damage."""
+
+    def __missing__(self, name: str) -> int:
+        raise RecordError(f"rows.jsonl: the status '{name}' is none that this version knows; run it again")
 
 
 def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
@@ -89,90 +96,59 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
         When a line is damaged or a field is not of its kind.
     """
     cluster, category, label = _Codes(), _Codes(), _Codes()
-    status_code = {name: code for code, name in enumerate(STATUSES)}
-    parts: list[tuple[NDArray[np.generic], ...]] = []
-    buffer: list[tuple[object, ...]] = []
-
-    def flush() -> None:
-        if not buffer:
-            return
-        ids, *fixed, retrieval, values = zip(*buffer, strict=True)
+    status = _Statuses({name: code for code, name in enumerate(STATUSES)})
+    parts: list[tuple[NDArray[Any], ...]] = []
+    for rows in journal.batches(run.rows_path, _GateRow):
+        ids = np.array([row.id.encode() for row in rows], dtype=np.bytes_)
+        if ids.dtype.itemsize > _MAX_ID:
+            raise RecordError(f"{run.rows_path}: a question id is longer than {_MAX_ID} bytes")
+        repeats = [_valid(row.labels) if len(row.labels) > 1 else () for row in rows]
         parts.append(
             (
-                np.array(ids, dtype=np.bytes_),
-                *(np.array(column, dtype=kind) for column, kind in zip(fixed, _KINDS, strict=True)),
-                np.array(retrieval, dtype="S33"),
-                np.array(values, dtype=np.float64).reshape(len(buffer), len(metrics)),
+                ids,
+                np.array([cluster[row.cluster] for row in rows], dtype=np.int32),
+                np.array([category[row.category] for row in rows], dtype=np.int32),
+                np.array([status[row.status] for row in rows], dtype=np.int8),
+                np.array([label[row.label] for row in rows], dtype=np.int16),
+                np.array([len(set(valid)) > 1 for valid in repeats], dtype=np.bool_),
+                np.array([len(valid) > 1 for valid in repeats], dtype=np.bool_),
+                np.array([f"{row.keys[:16]}:{row.context[:16]}".encode() for row in rows], dtype="S33"),
+                np.array(["gold_excluded" in row.flags for row in rows], dtype=np.bool_),
+                *(np.array([row.metrics.get(name) for row in rows], dtype=np.float64) for name in metrics),
             )
         )
-        buffer.clear()
-
-    nan = float("nan")
-    for row in journal.read(run.rows_path, _GateRow):
-        identity = row.id.encode()
-        if len(identity) > _MAX_ID:
-            raise RecordError(f"{run.rows_path}: a question id is longer than {_MAX_ID} bytes")
-        if row.status not in status_code:
-            raise RecordError(f"{run.rows_path}: question '{row.id}' has the unknown status '{row.status}'")
-        valid = [name for name in row.labels if name not in status_code]
-        found = [row.metrics.get(name) for name in metrics]
-        buffer.append(
-            (
-                identity,
-                cluster(row.cluster),
-                category(row.category),
-                status_code[row.status],
-                label(row.label),
-                len(set(valid)) > 1,
-                len(valid) > 1,
-                "gold_excluded" in row.flags,
-                f"{row.keys[:16]}:{row.context[:16]}".encode(),
-                [nan if value is None else value for value in found],
-            )
-        )
-        if len(buffer) >= _CHUNK:
-            flush()
-    flush()
     if not parts:
-        empty = np.zeros(0)
-        return Columns(
-            ids=empty.astype(np.bytes_),
-            cluster=empty.astype(np.int32),
-            clusters=[],
-            category=empty.astype(np.int32),
-            categories=[],
-            status=empty.astype(np.int8),
-            label=empty.astype(np.int16),
-            labels=[],
-            flipped=empty.astype(bool),
-            repeated=empty.astype(bool),
-            retrieval=empty.astype("S33"),
-            excluded=empty.astype(bool),
-            values=dict.fromkeys(metrics, empty),
-        )
+        parts.append(_nothing(len(metrics)))
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     parts.clear()
     order = np.argsort(joined[0], kind="stable")
     ids = joined[0][order]
-    last = np.ones(len(ids), dtype=bool)
+    last = np.ones(len(ids), dtype=np.bool_)
     last[:-1] = ids[1:] != ids[:-1]
     keep = order[last]
-    ids, codes, groups, status, labels, flipped, repeated, excluded, retrieval, values = (c[keep] for c in joined)
+    codes, clusters = cluster.ranked(joined[1][keep])
+    groups, categories = category.ranked(joined[2][keep])
     return Columns(
-        ids=ids,
+        ids=ids[last],
         cluster=codes,
-        clusters=cluster.names,
+        clusters=clusters,
         category=groups,
-        categories=category.names,
-        status=status,
-        label=labels,
-        labels=label.names,
-        flipped=flipped,
-        repeated=repeated,
-        retrieval=retrieval,
-        excluded=excluded,
-        values={name: values[:, i] for i, name in enumerate(metrics)},
+        categories=categories,
+        status=joined[3][keep],
+        label=joined[4][keep],
+        labels=list(label),
+        flipped=joined[5][keep],
+        repeated=joined[6][keep],
+        retrieval=joined[7][keep],
+        excluded=joined[8][keep],
+        values={name: joined[9 + position][keep] for position, name in enumerate(metrics)},
     )
 
 
-_KINDS: Final = (np.int32, np.int32, np.int8, np.int16, np.bool_, np.bool_, np.bool_)
+def _valid(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(label for label in labels if label not in STATUSES)
+
+
+def _nothing(metrics: int) -> tuple[NDArray[Any], ...]:
+    kinds: list[Any] = ["S1", np.int32, np.int32, np.int8, np.int16, np.bool_, np.bool_, "S33", np.bool_]
+    return tuple(np.zeros(0, dtype=kind) for kind in [*kinds, *([np.float64] * metrics)])

@@ -108,6 +108,7 @@ class MemorySystem:
     Ingest: ClassVar[type[Strict]] = NoIngest
     capabilities: ClassVar[Capabilities] = Capabilities()
     modes: ClassVar[tuple[str, ...]] = ("default",)  # what `recall.mode` may be
+    searches: ClassVar[int | None] = None  # searches in flight that it takes; None: as many as come
 
     def __init__(self, arm: ArmConfig) -> None:
         problems: list[str] = []
@@ -231,6 +232,7 @@ class EmbeddedSystem(MemorySystem):
     """
 
     threads: ClassVar[int] = 2
+    searches: ClassVar[int | None] = threads
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)

@@ -96,19 +96,6 @@ def test_another_file_is_refused(field: str) -> None:
         onnx.Network(replace(onnx.BGE_SMALL, **{field: "0" * 64}))
 
 
-def test_line_ends_are_no_difference_and_content_is(tmp_path: Path) -> None:
-    pinned = hashlib.sha256(b'{\r\n"a": 1\r\n}').hexdigest()
-    file = tmp_path / "tokenizer.json"
-    for content in (b'{\r\n"a": 1\r\n}', b'{\n"a": 1\n}'):
-        file.write_bytes(content)
-        assert onnx._verified(file, pinned, text=True) == file
-    with pytest.raises(UsageError):
-        onnx._verified(file, pinned)  # a binary file has one form
-    file.write_bytes(b'{\n"a": 2\n}')
-    with pytest.raises(UsageError):
-        onnx._verified(file, pinned, text=True)
-
-
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         onnx._verified(tmp_path / "model.onnx", "0" * 64)

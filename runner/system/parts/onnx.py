@@ -54,7 +54,7 @@ MINILM_L12 = ModelFile(
     "ms-marco-MiniLM-L-12-v2",
     "reranker_en",
     "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
-    "55b68f6407c0aa46551616c08e01f4b4605aef14f36aa1447d548f953ec764d1",
+    "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
 )
 
 
@@ -70,24 +70,15 @@ def _folder(model: ModelFile) -> Path:
     return Path(next(iter(spec.submodule_search_locations))) / "models" / "data" / model.folder
 
 
-def _verified(path: Path, sha256: str, *, text: bool = False) -> Path:
-    """The path, once its bytes have the sha256 that is pinned.
-
-    A ``text`` file may have either line ending: JSON does not care, and pins were taken of both. A pin
-    holds when the file has it with its line ends written as LF or as CRLF.
-    """
+def _verified(path: Path, sha256: str) -> Path:
+    """The path, once its bytes have the sha256 that is pinned."""
     try:
-        data = path.read_bytes()
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise UsageError(f"{path.name} of a bundled model cannot be read ({error.strerror}); {_REINSTALL}") from None
-    forms = [data]
-    if text:
-        lines = data.replace(b"\r\n", b"\n")
-        forms += [lines, lines.replace(b"\n", b"\r\n")]
-    found = [hashlib.sha256(form).hexdigest() for form in forms]
-    if sha256 not in found:
+    if found != sha256:
         raise UsageError(
-            f"{path.parent.name}/{path.name} has sha256 {found[0][:12]}…, expected {sha256[:12]}…; {_REINSTALL}"
+            f"{path.parent.name}/{path.name} has sha256 {found[:12]}…, expected {sha256[:12]}…; {_REINSTALL}"
         )
     return path
 
@@ -101,7 +92,7 @@ class Network:
     def __init__(self, model: ModelFile) -> None:
         folder = _folder(model)
         weights = _verified(folder / "model.onnx", model.model_sha256)
-        vocabulary = _verified(folder / "tokenizer.json", model.tokenizer_sha256, text=True)
+        vocabulary = _verified(folder / "tokenizer.json", model.tokenizer_sha256)
         try:
             import onnxruntime
             from tokenizers import Tokenizer

@@ -1,0 +1,74 @@
+"""A million rows in 50 clusters, gated from disk: seconds and peak memory.
+
+    python tests/bench/gate_million.py [--rows 1000000]
+
+Writes two runs of that many rows into a temporary folder, then times the gate in a process of its own beside a plain
+read of the same files with the json module, in the same minute on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+GATE = """
+import json, resource, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from runner.sweep import gate
+start = time.perf_counter()
+found = gate([Path(sys.argv[2])])
+print(json.dumps({"seconds": time.perf_counter() - start, "outcome": found.outcome,
+                  "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    args = parser.parse_args()
+    from recorded import answered, arm_config, write_run
+
+    from runner.record.rundir import RunDir
+    from runner.summary import summarise
+
+    with tempfile.TemporaryDirectory() as folder:
+        for number, name in enumerate("ab"):
+            coin = random.Random(name)
+            rows = [
+                answered(
+                    i, coin.random() < 0.6 + 0.01 * number, cluster=i % 50, keys=f"{name}{i:015d}", context="0" * 16
+                )
+                for i in range(args.rows)
+            ]
+            run = RunDir(write_run(Path(folder) / f"{number}-{name}", rows, arm=arm_config(name)))
+            run.write_json("summary.json", {"state": "complete", **summarise(run, run.instrument())})
+            del rows
+        size = sum(path.stat().st_size for path in Path(folder).glob("*/rows.jsonl"))
+        start = time.perf_counter()
+        for path in sorted(Path(folder).glob("*/rows.jsonl")):
+            with path.open("rb") as file:
+                for line in file:
+                    json.loads(line)
+        plain = time.perf_counter() - start
+        done = subprocess.run(
+            [sys.executable, "-c", GATE, str(ROOT), folder], capture_output=True, text=True, check=True
+        )
+        told = json.loads(done.stdout)
+    print(
+        f"2 x {args.rows:,} rows, {size / 1e6:.0f} MB: gated in {told['seconds']:.1f} s, peak {told['mb']:.0f} MB, "
+        f"{told['outcome']}; reading the same files with json takes {plain:.1f} s ({told['seconds'] / plain:.2f} x)"
+    )
+
+
+if __name__ == "__main__":
+    main()
