@@ -49,12 +49,8 @@ def gate_sweep(path: Path) -> int:
     if runs:
         recorded = runs[0].raw_config().get("gate")
         if isinstance(recorded, dict) and recorded.get("enabled") is False:
-            return 1 if any(not _complete(run) for run in runs) else 0
+            return 0 if all(run.finished() for run in runs) else 1
     return _tell([path], {}, False)
-
-
-def _complete(run: RunDir) -> bool:
-    return run.read_json("summary.json").get("state") == "complete"
 
 
 def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:

@@ -14,6 +14,7 @@ from typing import Any, Final, get_args, get_origin
 import yaml
 from pydantic import BaseModel
 
+from runner.cli import folders as folders_of_code
 from runner.config import Experiment, conf_dir, did_you_mean, looks_secret, secrets_in
 from runner.errors import ConfigError, UsageError
 
@@ -103,6 +104,7 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
     mine = config_dirs(argv)
     folders = [conf_dir(), *mine]
     asking = any(flag.split("=")[0] in _ASKING for flag in flags)
+    folders_of_code.add(mine)
     problems = _secret_files(mine)
     chosen: dict[str, list[Path]] = {}
     parsed = []

@@ -63,9 +63,7 @@ def start(run: RunDir, values: dict[str, Any]) -> int:
 
 def finish(run: RunDir, *, retry_errors: bool = False) -> int:
     """Go on with a recorded run; a finished one costs nothing."""
-    from runner.experiment import finished
-
-    if finished(run) and not retry_errors:
+    if run.finished() and not retry_errors:
         print(f"{shown(run.path)}: finished already, nothing to do")
         return 0
     from runner.experiment import prepare

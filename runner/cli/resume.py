@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from runner.cli import perform
+from runner.cli import folders, overrides, perform
 from runner.errors import RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
 from runner.record.sweepdir import is_sweep, read_plan
@@ -13,9 +13,14 @@ from runner.record.sweepdir import is_sweep, read_plan
 
 def main(argv: list[str]) -> int:
     retry = "--retry-errors" in argv
-    places = [word for word in argv if word != "--retry-errors"]
-    if len(places) != 1 or places[0].startswith("-"):
-        raise UsageError("resume takes one directory (and --retry-errors): python -m runner resume outputs/DATE/RUN")
+    places, flags = overrides.words([word for word in argv if word != "--retry-errors"])
+    mine = overrides.config_dirs(flags)
+    if len(places) != 1 or len(flags) != 2 * len(mine):
+        raise UsageError(
+            "resume takes one directory (and --retry-errors, --config-dir DIR): "
+            "python -m runner resume outputs/DATE/RUN"
+        )
+    folders.add(mine)
     path = Path(places[0]).absolute()
     if not path.is_dir():
         raise UsageError(f"{places[0]}: no such directory")

@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from runner.cli import overrides, perform
+from runner.cli import folders, overrides, perform
 from runner.config import conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError
 from runner.record.rundir import RunDir
@@ -136,6 +136,9 @@ def plain(config: DictConfig) -> dict[str, Any]:
 def _task(config: DictConfig) -> int:
     """One job. A job that fails says so, leaves a note and does not end the sweep."""
     context = HydraConfig.get()
+    # A job may run in a process of its own (joblib, ray): the person's folders are added there too.
+    sources = context.runtime.config_sources
+    folders.add(Path(source.path) for source in sources if source.provider == "command-line")
     run = RunDir(Path(context.runtime.output_dir).absolute())
     sweeping = context.mode is not None and context.mode.name == "MULTIRUN"
     try:
@@ -151,6 +154,11 @@ def _task(config: DictConfig) -> int:
         return error.exit_code
 
 
+def _searchpath(mine: Sequence[Path]) -> list[str]:
+    places = ",".join(f"'{folder.absolute()}'" for folder in mine)
+    return [f"hydra.searchpath=[{places}]"] if mine else []
+
+
 def compose(words: Sequence[str], config_folders: Sequence[Path] = ()) -> dict[str, Any]:
     """Compose one job without running it.
 
@@ -162,8 +170,7 @@ def compose(words: Sequence[str], config_folders: Sequence[Path] = ()) -> dict[s
     GlobalHydra.instance().clear()
     try:
         with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
-            search = [f"hydra.searchpath=[{','.join(str(folder.absolute()) for folder in config_folders)}]"]
-            config = hydra.compose("config", [*overrides.rewritten(words), *(search if config_folders else [])])
+            config = hydra.compose("config", [*overrides.rewritten(words), *_searchpath(config_folders)])
             return plain(config)
     except _COMPOSING as error:
         raise ConfigError(_told(error)) from None
@@ -184,18 +191,15 @@ def expand(argv: Sequence[str]) -> list[list[str]]:
         fixed = [item.input_line or "" for item in parsed if not item.is_sweep_override()]
         params: dict[str, Any] = {}
         if any(word.startswith("+experiment=") for word in fixed):
-            folders = overrides.config_dirs(argv)
+            mine = overrides.config_dirs(argv)
             with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
-                search = (
-                    [f"hydra.searchpath=[{','.join(str(folder.absolute()) for folder in folders)}]"] if folders else []
-                )
-                composed = hydra.compose("config", [*fixed, *search], return_hydra_config=True)
+                composed = hydra.compose("config", [*fixed, *_searchpath(mine)], return_hydra_config=True)
                 if composed.hydra.mode is not None and composed.hydra.mode.name == "MULTIRUN":
                     params = dict(composed.hydra.sweeper.params or {})
                     flags = [*flags, "-m"]
         if not {"-m", "--multirun"} & set(flags):
             return [list(words)]
-        parsed = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in params.items()] + words)
+        parsed = OverridesParser.create().parse_overrides([*(f"{k}={v}" for k, v in params.items()), *words])
         return [list(job) for job in BasicSweeper.split_arguments(parsed, None)[0]]
     except _COMPOSING as error:
         raise ConfigError(_told(error)) from None

@@ -152,12 +152,6 @@ class Outcome:
     reason: str = ""
 
 
-def finished(run: RunDir) -> bool:
-    """Whether nothing is left to do, told from the files alone."""
-    summary = run.read_json("summary.json")
-    return summary.get("state") == "complete" and not summary.get("stale")
-
-
 def execute(
     run: RunDir,
     ready: Ready,

@@ -8,13 +8,13 @@ names start with an underscore are parts that harnesses share, not benchmarks.
 from __future__ import annotations
 
 import hashlib
-import importlib
-import pkgutil
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from runner import lookup
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
 from runner.harness._patches import PatchReport
@@ -226,22 +226,20 @@ class Harness:
         return census
 
 
+def names() -> list[str]:
+    """Every harness by name, those of the user's own folders included. Imports nothing."""
+    return lookup.names(__path__)
+
+
 def find(name: str) -> type[Harness]:
     """The harness class of that name.
 
     Raises
     ------
     ConfigError
-        When no module of that name exists.
+        When there is no such harness; the message lists those that exist.
     """
-    module = f"{__name__}.{name}"
-    known = [item.name for item in pkgutil.iter_modules(__path__) if not item.name.startswith("_")]
-    if name not in known:
-        raise ConfigError(
-            [f"harness.name: no harness '{name}'{did_you_mean(name, known)}; it knows {', '.join(known)}"]
-        )
-    harness: type[Harness] = importlib.import_module(module).HARNESS
-    return harness
+    return lookup.find(sys.modules[__name__], name, Harness, "HARNESS", "harness.name")
 
 
 def build(config: HarnessConfig) -> Harness:

@@ -147,7 +147,8 @@ def _one_by_one(path: Path, kind: type[T], lines: list[bytes], first: int) -> li
             found.append(decoder.decode(line))
         except msgspec.MsgspecError as error:
             raise RecordError(
-                f"{path}:{number}: not a line that this version wrote ({error}); the run cannot be trusted: run it again"
+                f"{path}:{number}: not a line that this version wrote ({error}); "
+                f"the run cannot be trusted: run it again"
             ) from None
         except UnicodeDecodeError:
             raise RecordError(f"{path}:{number}: not UTF-8; the run cannot be trusted: run it again") from None

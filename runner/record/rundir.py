@@ -134,6 +134,10 @@ class RunDir:
     def exists(self) -> bool:
         return self.config_path.is_file()
 
+    def finished(self) -> bool:
+        """Whether nothing is left to do, told from the files alone."""
+        return self.read_json("summary.json").get("state") == "complete"
+
     def raw_config(self) -> dict[str, Any]:
         """The recorded config as plain data.
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
 import logging
-import pkgutil
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import runner
-from runner.config import ArmConfig, Strict, checked, did_you_mean
+from runner import lookup
+from runner.config import ArmConfig, Strict, checked
 from runner.errors import (
     ConfigError,
     EndpointUnusable,
@@ -336,9 +336,8 @@ def build_version() -> str:
 
 
 def names() -> list[str]:
-    """Every system by name: the modules here. A sub-package holds parts, not a system. Imports nothing."""
-    found = pkgutil.iter_modules(__path__)
-    return sorted(module.name for module in found if not module.ispkg and not module.name.startswith("_"))
+    """Every system by name, those of the user's own folders included. Imports nothing."""
+    return lookup.names(__path__)
 
 
 def find(name: str) -> type[MemorySystem]:
@@ -349,13 +348,7 @@ def find(name: str) -> type[MemorySystem]:
     ConfigError
         When there is no such system; the message lists those that exist.
     """
-    known = names()
-    if name not in known:
-        raise ConfigError(
-            [f"arm.system: no system '{name}'{did_you_mean(name, known)}; the systems are {', '.join(known)}"]
-        )
-    system: type[MemorySystem] = importlib.import_module(f"{__name__}.{name}").SYSTEM
-    return system
+    return lookup.find(sys.modules[__name__], name, MemorySystem, "SYSTEM", "arm.system")
 
 
 def build(arm: ArmConfig) -> MemorySystem:

@@ -21,7 +21,7 @@ from runner.errors import (
     SearchError,
     Stopped,
 )
-from runner.experiment import Ready, execute, finished, prepare
+from runner.experiment import Ready, execute, prepare
 from runner.record.rundir import RunDir
 from runner.system import MemorySystem, Opening, Provenance, receipt_of
 from runner.types import Event, Hit, Query, Receipt, Retrieval, Row
@@ -206,7 +206,7 @@ def test_answers_are_judged_and_paid_once(tmp_path: Path) -> None:
         # 100 tokens in and 5 out a call at 0.40 and 1.60 USD a million
         assert summary["usage"]["reader"]["usd"] == pytest.approx(questions * 3 * (100 * 0.40 + 5 * 1.60) / 1e6)
         assert all(len(r.labels) == 3 for r in rows_of(run).values())
-        assert finished(run)
+        assert run.finished()
         before = stub.state.requests
         execute(run, ready_for(config)[0], Watch(), cache_dir=None)
         assert stub.state.requests == before

@@ -58,7 +58,7 @@ def test_census_is_the_hash_of_the_ids(harness):
 
 @pytest.mark.parametrize("name", ["locomo", "locomo_q", "nothing_like_it"])
 def test_unknown_harness(name):
-    with pytest.raises(ConfigError, match=f"no harness '{name}'.*it knows .*locomo_qa"):
+    with pytest.raises(ConfigError, match=f"there is no '{name}'.*there are .*locomo_qa"):
         find(name)
 
 

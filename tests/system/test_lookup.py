@@ -42,7 +42,7 @@ def test_the_systems_of_the_specification_are_there() -> None:
 
 @pytest.mark.parametrize("name", ["cache", "parts", "embed", "os"])
 def test_a_part_is_no_system(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"no system '{name}'.*the systems are .*bm25, .*static_file"):
+    with pytest.raises(ConfigError, match=f"there is no '{name}'.*there are .*bm25, .*static_file"):
         find(name)
 
 

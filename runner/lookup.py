@@ -1,0 +1,62 @@
+"""Systems and harnesses by name: one module each, imported on demand from the validated name; no list to edit."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from types import ModuleType
+from typing import TypeVar
+
+from runner.config import did_you_mean
+from runner.errors import ConfigError, RunnerError
+
+T = TypeVar("T")
+
+
+def names(path: Iterable[str]) -> list[str]:
+    """Every module of a package by name; a sub-package or a name with a leading ``_`` holds parts. Imports nothing."""
+    found = pkgutil.iter_modules(list(path))
+    return sorted(module.name for module in found if not module.ispkg and not module.name.startswith("_"))
+
+
+def find(package: ModuleType, name: str, base: type[T], attribute: str, key: str) -> type[T]:
+    """The class that a module of a package binds to ``attribute``.
+
+    Parameters
+    ----------
+    package
+        ``runner.system`` or ``runner.harness``; its path may hold folders of the user's own.
+    name
+        A validated module name.
+    base
+        What the class must subclass.
+    attribute
+        ``SYSTEM`` or ``HARNESS``.
+    key
+        The config key that named it, for messages.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such module, when it cannot be imported, or when it binds no such class.
+    """
+    known = names(package.__path__)
+    if name not in known:
+        raise ConfigError(
+            [
+                f"{key}: there is no '{name}'{did_you_mean(name, known)}; there are {', '.join(known)} "
+                f"(one of your own is found with --config-dir)"
+            ]
+        )
+    try:
+        module = importlib.import_module(f"{package.__name__}.{name}")
+    except RunnerError:
+        raise
+    except Exception as error:  # a person's own file may do anything while it is imported
+        where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise ConfigError([f"{key}: {name}.py cannot be imported: {type(error).__name__}: {error}{where}"]) from error
+    found = getattr(module, attribute, None)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise ConfigError([f"{key}: {name}.py must bind {attribute} to a subclass of {base.__name__}"])
+    return found
