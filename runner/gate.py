@@ -218,6 +218,7 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     axis = str(a.instrument["rows"].get("axis", "unknown"))
     pair = Comparison(a.name, b.name, a.metric, axis, "refused", "", found)
     pair.notes = [*found.notes, *drift(a.summary, b.summary)]
+    pair.notes += _shared_ingest(a, b)
     pair.errors = (a.summary["errors"], b.summary["errors"])
     if a.instrument["harness"].get("synthetic"):
         pair.notes.append("synthetic data: generated, with gold known exactly; says nothing about real conversations")
@@ -340,6 +341,16 @@ def _values(arm: Arm) -> NDArray[np.float64]:
         return np.zeros(len(arm.data), dtype=np.float64)
     right: NDArray[np.bool_] = arm.data.label == arm.data.labels.index(CORRECT)
     return right.astype(np.float64)
+
+
+def _shared_ingest(a: Arm, b: Arm) -> list[str]:
+    """Arms of one write side differ in what they read, not in what they hold."""
+    side = a.run.read_json("provenance.json").get("write_side")
+    if side is None or side != b.run.read_json("provenance.json").get("write_side"):
+        return []
+    reused = b.summary["ingest"]["embeddings_reused"]
+    made = f", {reused} embeddings reused" if reused else ""
+    return [f"one write side with {a.name} ({side}{made}): the arms differ in how they read"]
 
 
 def _bounds(

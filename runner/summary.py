@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from runner.record import journal
 from runner.record.rundir import RunDir
 from runner.record.usage import add
-from runner.types import ABSTAIN, CORRECT, LABELS, OK, STATUSES, WRONG, Row, Usage
+from runner.types import ABSTAIN, CORRECT, LABELS, OK, STATUSES, WRONG, Ingest, Row, Usage
 
 COMPARABLE: Final = "overall_comparable"
 ALL: Final = "overall_all"
@@ -131,13 +132,17 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
             groups[COMPARABLE].take(row)
             if not excluded:
                 patched[COMPARABLE + PATCHED].take(row)
-        for stage, spent in row.usage.items():
-            usage[stage] = add(usage.get(stage), spent)
+        for stage in ("search", "search model"):
+            if stage in row.usage:
+                usage[stage] = add(usage.get(stage), row.usage[stage])
         if "search" in row.usage:
             seconds.append(row.usage["search"].seconds)
         served.update(name for name in row.models if name)
         if row.started:
             first, last = min(first, row.started), max(last, row.started)
+    # Every call that was paid, those of questions that were asked again or never finished included.
+    for call in run.calls():
+        usage[call.role] = add(usage.get(call.role), call.completion.usage)
     if repatched:
         groups.update(patched)
     told = {name: group.told() for name, group in groups.items()}
@@ -174,12 +179,9 @@ def _spent(usage: Usage) -> dict[str, Any]:
 
 
 def _ingest(run: RunDir) -> dict[str, Any]:
-    from runner.record.journal import read
-    from runner.types import Ingest
-
     scenarios = events = computed = reused = 0
     written = settled = 0.0
-    for item in read(run.path / "ingest.jsonl", Ingest):
+    for item in journal.read(run.path / "ingest.jsonl", Ingest):
         scenarios += 1
         events += item.receipt.events
         computed += item.receipt.computed

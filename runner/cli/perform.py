@@ -101,6 +101,10 @@ def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: b
             outcome = execute(
                 run, ready, observer(experiment.arm.name), cache_dir=cache_dir(), retry_errors=retry_errors
             )
+        except KeyboardInterrupt:
+            how = f"interrupted; go on with: python -m runner resume {shown(run.path)}"
+            print(how, file=sys.stderr)
+            raise Interrupted(how) from None
         except Stopped as stop:
             how = f"{stop}; what is finished is kept. Go on with: python -m runner resume {shown(run.path)}"
             if str(stop) == "interrupted":

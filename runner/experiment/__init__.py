@@ -137,6 +137,12 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
     }
 
 
+def write_side(ready: Ready, opened: Provenance) -> str:
+    """Digest of all that decides what is ingested; arms that share it differ on the read side only."""
+    arm = ready.experiment.arm
+    return digest([arm.system, arm.ingest, arm.settings, opened.build, opened.embedder, ready.dataset.sha256])[:16]
+
+
 def _denominator(axis: str, harness: Harness) -> str:
     categories = ",".join(sorted(harness.comparable))
     if axis == "recall":
@@ -211,6 +217,7 @@ async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Pat
         sittings = [*prior.get("sittings", []), provenance.start()]
         record = {"sittings": sittings, "dataset": vars(ready.dataset), "prices": ready.prices.date}
         record["system"] = {**opened.extra, "build": opened.build}
+        record["write_side"] = write_side(ready, opened)
         run.write_json("provenance.json", record)
         engine = Engine(run, ready, observer, retry_errors=retry_errors)
         loop = asyncio.get_running_loop()

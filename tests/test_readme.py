@@ -1,0 +1,84 @@
+"""The README works as written: its own memory system runs, its command lines are spelt right, its Python runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, runs_in
+
+from runner.cli import VERBS, overrides
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"`(mine/[\w/.]+)`:\n\n```\w+\n(.*?)```", TEXT, re.DOTALL))
+BLOCKS = re.findall(r"```\w*\n(.*?)```", TEXT, re.DOTALL)
+LINES = [line for block in BLOCKS for line in block.splitlines()]
+
+
+def commands() -> list[list[str]]:
+    """Every complete `python -m runner` line: what stands behind a run of spaces or a `#` is a comment."""
+    found = []
+    for line in LINES:
+        match = re.search(r"-m runner (.*)", line)
+        if match and not re.search(r"\b(DIR|A B|HARNESS|GROUP|BEFORE)\b|…", match[1]):
+            words = shlex.split(re.split(r"\s{2,}| #", match[1])[0])
+            found.append(words)
+    return found
+
+
+def test_there_is_something_to_test() -> None:
+    assert set(FILES) == {"mine/system/notebook.py", "mine/arm/notebook.yaml"}
+    assert len(commands()) >= 12
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_line_is_spelt_right(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("mine", "bench"):
+        (tmp_path / name / "arm").mkdir(parents=True)
+    (tmp_path / "mine/arm/notebook.yaml").write_text(FILES["mine/arm/notebook.yaml"])
+    for name in ("ranking_old", "ranking_new"):
+        (tmp_path / f"bench/arm/{name}.yaml").write_text(f"name: {name}\nsystem: bm25\n")
+    monkeypatch.chdir(tmp_path)
+    verb = words[0] if words[0] in VERBS else ""
+    if verb == "data":
+        words = ["+arm=no_memory", f"harness={words[2]}", *words[3:]]
+    elif verb == "plan":
+        words = words[1:]
+    elif verb:
+        return
+    overrides.checked(words, VERBS)
+
+
+def test_ones_own_memory(cli: Cli, tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    done = cli("-m", "+arm=bm25,notebook", "--config-dir", "mine")
+    assert done.returncode in (0, 3, 4), done.stderr
+    assert [run.name for run in runs_in(tmp_path / "outputs")] == ["0-bm25", "1-notebook"]
+    assert " 0 ok" not in done.stdout
+    assert "errors, in no denominator" not in done.stdout
+
+
+def test_python_of_the_readme(cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = cli("-m", "+arm=no_memory,oracle", "harness.settings.scenarios=40", "harness.settings.questions=2")
+    assert done.returncode == 0, done.stderr
+    a, b = runs_in(tmp_path)
+    code = next(block for block in BLOCKS if "from runner.gate import compare" in block)
+    code = code.replace("outputs/…/0-arms_off", str(a)).replace("outputs/…/1-arms_on", str(b))
+    exec(compile(code, "README.md", "exec"), {})
+    assert "pass" in capsys.readouterr().out
+
+
+def test_exit_codes_are_those_of_the_program() -> None:
+    from runner.cli import HELP
+
+    for code, word in (("0", "passed"), ("1", "incomplete"), ("3", "failed"), ("4", "unresolved"), ("5", "refused")):
+        assert re.search(rf"\| {code} \| .*{word}", TEXT)
+        assert re.search(rf"{code} .*{word}", HELP)
