@@ -6,6 +6,7 @@ unless a person declares it to be the treatment.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,7 +93,7 @@ def compare(
             else:
                 notes.append(f"{row} is unknown in both runs and declared by gate.treatment")
         elif follows:
-            notes.append(f"{row}: {left} against {right}, which follows from the treatment")
+            notes.append(f"{row}: {_short(left)} against {_short(right)}, which follows from the treatment")
         else:
             confounds.append(Confound(row, left, right, WHY.get(row, "the instrument differs")))
     for key in ("arm.recall.limit", "arm.recall.max_chars"):
@@ -105,6 +106,11 @@ def compare(
     if found.bundle:
         notes.append(f"a bundle of {len(found.bundle)} treatments, not one: {', '.join(found.bundle)}")
     return found
+
+
+def _short(value: Any) -> str:
+    """A value as a note shows it: the first digits of a hash tell it from another."""
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1…", str(value))
 
 
 def _bound(value: Any) -> str:

@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 GATE = """
-import json, resource, sys, time
+import json, re, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from runner.sweep import gate
 start = time.perf_counter()
 found = gate([Path(sys.argv[2])])
 print(json.dumps({"seconds": time.perf_counter() - start, "outcome": found.outcome,
-                  "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+                  "mb": int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024}))
 """
 
 
@@ -43,11 +43,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate("ab"):
-            coin = random.Random(name)
+            coin, share = random.Random(name), 0.6 + 0.01 * number
             rows = [
-                answered(
-                    i, coin.random() < 0.6 + 0.01 * number, cluster=i % 50, keys=f"{name}{i:015d}", context="0" * 16
-                )
+                answered(i, coin.random() < share, cluster=i % 50, keys=f"{name}{i:015d}", context="0" * 16)
                 for i in range(args.rows)
             ]
             run = RunDir(write_run(Path(folder) / f"{number}-{name}", rows, arm=arm_config(name)))
