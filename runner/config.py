@@ -11,7 +11,6 @@ import difflib
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from runner.errors import ConfigError
+from runner.safe import looks_secret, mask, names_secret, secrets_in
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 # A module name: what `runner.harness.<name>` and `runner.system.<name>` accept.
@@ -72,6 +72,7 @@ class CommandOutput(Strict):
     model: str | None = None
     input_tokens: str | None = "usage.input_tokens"
     output_tokens: str | None = "usage.output_tokens"
+    cached_tokens: str | None = None
     usd: str | None = "total_cost_usd"
     error: str | None = "is_error"
 
@@ -149,6 +150,7 @@ class RunConfig(Strict):
     concurrency: Annotated[int, Field(ge=1, le=4096)] = 64  # questions in flight
     scenarios_in_flight: Annotated[int, Field(ge=1, le=256)] = 4
     search_s: Annotated[float, Field(gt=0)] = 120.0  # one search
+    write_s: Annotated[float, Field(gt=0)] = 3600.0  # writing one scenario's history
     settle_s: Annotated[float, Field(gt=0)] = 120.0  # from a write to when it can be found
     max_usd: Annotated[float, Field(gt=0)] | None = None
     max_calls: Annotated[int, Field(ge=1)] | None = None
@@ -222,52 +224,6 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-# --- secrets -------------------------------------------------------------------------------------------------------
-
-_SECRET_VALUE = re.compile(
-    r"""(?x)
-    \b(sk|rk|pk)-[A-Za-z0-9_-]{16,}          # OpenAI, Anthropic and those that copy them
-    |\b(gh[pousr]|github_pat)_[A-Za-z0-9_]{20,}
-    |\bAKIA[0-9A-Z]{16}\b
-    |\bAIza[0-9A-Za-z_-]{30,}
-    |\bxox[abprs]-[A-Za-z0-9-]{10,}
-    |\bhf_[A-Za-z0-9]{20,}
-    |\bgsk_[A-Za-z0-9]{20,}
-    |\bm0-[A-Za-z0-9]{20,}
-    |\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}   # a JWT
-    |-----BEGIN\ [A-Z ]*PRIVATE\ KEY-----
-    |(?i:bearer\s+[A-Za-z0-9._~+/-]{16,})
-    |://[^/\s:@]+:[^/\s:@]+@                  # user:password in a URL
-    """
-)
-_SECRET_KEY = re.compile(r"(?i)(^|[._-])(api_?key|key|token|secret|password|passwd|credential|authorization)s?$")
-_SECRET_KEY_ALLOWED = re.compile(r"(?i)(_env$|max_tokens|tokens$)")
-
-
-def looks_secret(key: str, value: object) -> bool:
-    """Whether a value looks like a credential, by its own shape or by the name of its key."""
-    if not isinstance(value, str) or not value or value.startswith("${"):
-        return False
-    if _SECRET_VALUE.search(value):
-        return True
-    return bool(_SECRET_KEY.search(key)) and not _SECRET_KEY_ALLOWED.search(key) and len(value) >= 8
-
-
-def mask(text: str) -> str:
-    """The text with everything that looks like a credential replaced."""
-    return _SECRET_VALUE.sub("***", text)
-
-
-def secrets_in(config: Mapping[str, Any]) -> list[str]:
-    """Dotted keys whose values look like credentials; lists are searched too."""
-    found = []
-    for key, value in flatten(config).items():
-        items = value if isinstance(value, list | tuple) else [value]
-        if any(looks_secret(key, item) for item in items):
-            found.append(key)
-    return found
-
-
 # --- problems, told by key -----------------------------------------------------------------------------------------
 
 
@@ -297,7 +253,7 @@ def problems(error: ValidationError, model: type[BaseModel], prefix: str = "") -
 
 
 def _shown(key: str, value: object) -> str:
-    if _SECRET_KEY.search(key) or looks_secret(key, value):
+    if names_secret(key) or looks_secret(key, value):
         return "***"
     text = mask(repr(value))
     return text if len(text) <= 80 else text[:77] + "..."

@@ -23,13 +23,16 @@ A message is one line that says what happened and what to do next, and holds no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from runner.types import Usage
 
 
 class RunnerError(Exception):
     """Base of every error meant for a user: one line, an exit code, no traceback."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
 
 class UsageError(RunnerError):
@@ -94,7 +97,18 @@ class SearchError(SystemFault):
 
 
 class ModelFault(RunnerError):
-    """A model call failed after the HTTP policy was exhausted."""
+    """A model call failed after the HTTP policy was exhausted, or its reply is of no use.
+
+    Attributes
+    ----------
+    usage
+        What the reply cost where one was paid for (an empty text, a malformed body that tells its tokens), else
+        ``None``.
+    """
+
+    def __init__(self, message: str, *, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class EndpointUnusable(ModelFault):

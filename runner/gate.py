@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -17,16 +16,20 @@ from numpy.typing import NDArray
 from runner.config import GateConfig
 from runner.errors import Refused, UsageError
 from runner.record.columns import Columns, columns
-from runner.record.compare import Comparability, Confound, drift
+from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
 from runner.record.rundir import RunDir, is_run
 from runner.stats.multiple import benjamini_hochberg
 from runner.stats.pairs import judge_many
-from runner.stats.verdict import Verdict, band_from_null
-from runner.summary import summary_of
+from runner.stats.verdict import Verdict, band_from_null, excludes_zero
+from runner.summary import ALL, COMPARABLE, PATCHED, summary_of
 from runner.types import CORRECT
 
-ACCURACY: Final = "accuracy"
+ACCURACY: Final = "accuracy_abstain_wrong"  # correct / (correct + wrong + abstained)
+PUBLISHED: Final = "published_"  # prefix of a metric against the gold as published, where a patch changed it
+# Rows whose declared ablation leaves retrieval alone: equal retrieval is then what one wants, not a vacuous pair.
+_AFTER_RETRIEVAL: Final = ("reader.", "judge.", "repeats")
+AS_PUBLISHED: Final = "all questions (those with corrupt gold included)"
 MIN_CATEGORY: Final = 20  # pairs below which a category gets no verdict
 
 
@@ -40,6 +43,7 @@ class Arm:
     instrument: dict[str, Any]
     summary: dict[str, Any]
     metric: str
+    settings: GateConfig
     data: Columns
 
     @property
@@ -54,8 +58,10 @@ class Arm:
 
     @property
     def headline(self) -> float | None:
-        group = self.summary["groups"].get("overall_comparable", {})
-        value = group.get(self.metric)
+        """The metric over the denominator that the gate reads."""
+        groups = self.summary["groups"]
+        name = COMPARABLE if self.settings.categories == "comparable" else ALL
+        value = groups.get(name + PATCHED, groups.get(name, {})).get(self.metric)
         return float(value) if isinstance(value, int | float) else None
 
     @property
@@ -65,13 +71,23 @@ class Arm:
         return None if "unknown" in spent else float(sum(spent))
 
     @property
-    def flip_rate(self) -> float | None:
-        repeated = int(self.data.repeated.sum())
-        return int(self.data.flipped.sum()) / repeated if repeated else None
+    def headline_rows(self) -> NDArray[np.bool_]:
+        """The rows of the denominator that the gate reads, failed ones included."""
+        names, about = self.data.categories, self.instrument["harness"]
+        comparable = np.isin(self.data.category, [i for i, name in enumerate(names) if name in about["comparable"]])
+        wide = self.settings.categories == "all"
+        return (comparable | wide) & ~self.data.excluded
 
     @property
-    def error_share(self) -> float:
-        return float((~self.data.ok).mean()) if len(self.data) else 0.0
+    def flip_rate(self) -> float | None:
+        """Share of the headline's repeated questions whose valid labels differ."""
+        repeated = int((self.data.repeated & self.headline_rows).sum())
+        return int((self.data.flipped & self.headline_rows).sum()) / repeated if repeated else None
+
+    @property
+    def errors(self) -> int:
+        """Failed questions of the headline."""
+        return int((~self.data.ok & self.headline_rows).sum())
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -81,7 +97,7 @@ class Arm:
             "metric": self.metric,
             "value": self.headline,
             "rows": self.summary["rows"],
-            "errors": self.summary["errors"],
+            "errors": self.errors,
             "statuses": self.summary["statuses"],
             "flip_rate": self.flip_rate,
             "usd": "unknown" if self.usd is None else self.usd,
@@ -98,7 +114,7 @@ class Comparison:
     Attributes
     ----------
     outcome
-        ``pass``, ``fail``, ``unresolved``, ``refused``, ``incomplete``, or ``null`` for an A/A pair.
+        ``pass``, ``fail``, ``unresolved``, ``refused``, ``incomplete``, ``null`` for an A/A pair, or ``unmeasurable``.
     reason
         Why, in a word or a line.
     verdict
@@ -198,18 +214,19 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
     """
     instrument = run.instrument()
     metric = instrument["harness"].get("headline", ACCURACY) if settings.metric == "auto" else settings.metric
-    data = columns(run, [] if metric == ACCURACY else [metric])
+    data = columns(run, [] if metric == ACCURACY else [metric, PUBLISHED + metric])
     axis = instrument["rows"].get("axis")
     if metric == ACCURACY and axis == "recall":
-        raise UsageError("gate.metric=accuracy: these runs have no reader; they are on the recall axis")
+        raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")
     summary = summary_of(run, instrument)
     if metric != ACCURACY and len(data) and data.ok.any():
         known = {key for group in summary["groups"].values() for key in group if isinstance(group[key], float)}
+        known = {key for key in known if not key.startswith((PUBLISHED, "accuracy"))} | {ACCURACY} & known
         if metric not in known and not np.isfinite(data.values[metric]).any() and settings.metric != "auto":
             raise UsageError(
                 f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
             )
-    return Arm(name, run, run.raw_config(), instrument, summary, metric, data)
+    return Arm(name, run, run.raw_config(), instrument, summary, metric, settings, data)
 
 
 def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
@@ -219,7 +236,6 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     pair = Comparison(a.name, b.name, a.metric, axis, "refused", "", found)
     pair.notes = [*found.notes, *drift(a.summary, b.summary)]
     pair.notes += _shared_ingest(a, b)
-    pair.errors = (a.summary["errors"], b.summary["errors"])
     if a.instrument["harness"].get("synthetic"):
         pair.notes.append("synthetic data: generated, with gold known exactly; says nothing about real conversations")
     if found.confounds:
@@ -233,14 +249,6 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
         lost = len(np.setxor1d(a.data.ids, b.data.ids, assume_unique=True))
         pair.reason = f"not comparable: {lost} questions are in one run only, although the slices have one hash"
         return pair
-    for arm in (a, b):
-        if arm.error_share > settings.max_error_share:
-            pair.reason = (
-                f"{arm.name}: {arm.error_share:.1%} of the questions failed, above gate.max_error_share="
-                f"{settings.max_error_share:.0%}; ask them again with: "
-                f"python -m runner resume {arm.run.path} --retry-errors"
-            )
-            return pair
     return _judge(pair, a, b, settings)
 
 
@@ -251,9 +259,10 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
     measured_a, measured_b = np.isfinite(values_a), np.isfinite(values_b)
     for arm, mine, other in ((a, measured_a, measured_b), (b, measured_b, measured_a)):
         if not (mine & ok).any() and (other & ok).any():
+            pair.outcome = "unmeasurable"
             pair.reason = (
-                f"{pair.metric} is not measurable for {arm.name}: its hits do not name the events they came from; "
-                f"compare answers instead (reader=… judge=…)"
+                f"{pair.metric} is not measurable for {arm.name}: its hits are not ranked, or do not name the events "
+                f"they came from; compare gate.metric=fraction@all, or answers (reader=… judge=…)"
             )
             return pair
     usable = ok & measured_a & measured_b
@@ -265,8 +274,10 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
     stable = ~a.data.flipped & ~b.data.flipped
 
     masks: dict[str, NDArray[np.bool_]] = {"headline": chosen & kept}
+    if _lost(pair, a, b, (measured_a, measured_b), masks["headline"], settings):
+        return pair
     if not kept.all():
-        masks["as published (gold not patched)"] = chosen
+        masks[AS_PUBLISHED] = chosen
     if (~comparable & usable).any():
         wide = settings.categories == "comparable"
         masks["overall_all" if wide else "overall_comparable"] = kept if wide else comparable & kept
@@ -275,9 +286,18 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
     for code, name in sorted(enumerate(names), key=lambda item: (len(item[1]), item[1])):
         masks[f"category:{name} {about['categories'].get(name, name)}"] = (category == code) & kept
     present = np.stack([mask & usable for mask in masks.values()])
+    rows_a = np.tile(np.where(usable, values_a, 0.0), (len(masks), 1))
+    rows_b = np.tile(np.where(usable, values_b, 0.0), (len(masks), 1))
+    if AS_PUBLISHED in masks and pair.metric != ACCURACY:
+        row = list(masks).index(AS_PUBLISHED)
+        one, two = a.data.values[PUBLISHED + pair.metric], b.data.values[PUBLISHED + pair.metric]
+        there = np.isfinite(one) & np.isfinite(two)
+        if there.any():
+            present[row] = chosen & ok & there
+            rows_a[row], rows_b[row] = np.where(there, one, 0.0), np.where(there, two, 0.0)
     verdicts = judge_many(
-        np.where(usable, values_a, 0.0)[None, :],
-        np.tile(np.where(usable, values_b, 0.0), (len(masks), 1)),
+        rows_a,
+        rows_b,
         a.data.cluster,  # codes in the order of the cluster keys
         present=present,
         min_delta=settings.min_delta / 100,
@@ -298,9 +318,48 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
     if tested:
         adjusted = benjamini_hochberg(list(tested.values()))
         pair.category_p = {key: float(p) for key, p in zip(tested, adjusted, strict=True)}
-    pair.bounds = _bounds(values_a, values_b, ok, masks["headline"])
+    pair.bounds = _bounds(values_a, values_b, a.data.ok, b.data.ok, masks["headline"])
     same = a.data.retrieval == b.data.retrieval
     return _conclude(pair, a, b, bool(same[ok].all()) if ok.any() else False)
+
+
+def _lost(
+    pair: Comparison,
+    a: Arm,
+    b: Arm,
+    measured: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    headline: NDArray[np.bool_],
+    settings: GateConfig,
+) -> bool:
+    """Refuse where too much of the headline is missing from one arm: failed there, or measurable in the other only.
+
+    An arm must not choose its own denominator: a question that counts for the other arm and not for this one is lost
+    like a failed one.
+    """
+    counted = headline & (measured[0] | measured[1] | ~a.data.ok | ~b.data.ok)
+    total = int(counted.sum())
+    pair.errors = (int((counted & ~a.data.ok).sum()), int((counted & ~b.data.ok).sum()))
+    for arm, mine, failed in ((a, measured[0], pair.errors[0]), (b, measured[1], pair.errors[1])):
+        lost = int((counted & ~(mine & arm.data.ok)).sum())
+        if not total or lost / total <= settings.max_error_share:
+            if lost > failed:
+                pair.notes.append(
+                    f"{pair.metric} is not measurable for {arm.name} on {lost - failed} of {total} questions"
+                )
+            continue
+        limit = f"above gate.max_error_share={settings.max_error_share:.0%}"
+        if failed >= lost - failed:
+            pair.reason = (
+                f"{arm.name}: {failed} of {total} questions failed ({failed / total:.1%}), {limit}; ask them again "
+                f"with: python -m runner resume {arm.run.path} --retry-errors"
+            )
+        else:
+            pair.reason = (
+                f"{arm.name}: {pair.metric} is not measurable on {lost - failed} of {total} questions "
+                f"({(lost - failed) / total:.1%}), {limit}; an arm does not choose its own denominator"
+            )
+        return True
+    return False
 
 
 def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool) -> Comparison:
@@ -313,15 +372,17 @@ def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool) -> Comparison:
         pair.reason = f"fake provider ({', '.join(fakes)}): a first look, never a verdict"
     elif pair.comparability.null:
         pair.outcome, pair.reason = "null", "the same configuration twice (A/A)"
-        if verdict.percentile is not None:
-            try:
-                pair.null_band = band_from_null(verdict.percentile)
-                pair.notes.append(
-                    f"measured null band: {pair.null_band * 100:.1f} pp (gate.band={pair.null_band * 100:.1f})"
-                )
-            except Refused as error:
+        try:
+            pair.null_band = band_from_null(verdict)
+            pair.notes.append(
+                f"measured null band: {pair.null_band * 100:.1f} pp (gate.band={pair.null_band * 100:.1f})"
+            )
+        except Refused as error:
+            if excludes_zero(verdict):
+                pair.outcome, pair.reason = "refused", f"the same configuration twice (A/A); {error}"
+            else:
                 pair.notes.append(str(error))
-    elif identical:
+    elif identical and not any(row.startswith(_AFTER_RETRIEVAL) for row in pair.comparability.ablated):
         pair.outcome = "refused"
         pair.reason = (
             "vacuous ablation: both arms retrieved the same keys and the same context for every question, so the "
@@ -330,6 +391,13 @@ def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool) -> Comparison:
     else:
         pair.outcome = verdict.verdict
         pair.reason = (verdict.reason or "") + (", equivalent" if verdict.equivalent else "")
+        threshold = verdict.min_delta
+        undone = pair.bounds is not None and (
+            (pair.outcome == "pass" and pair.bounds[0] <= threshold)
+            or (pair.outcome == "fail" and pair.bounds[1] >= threshold)
+        )
+        if undone:
+            pair.notes.append(f"errors_could_undo: the failed questions alone could turn this {pair.outcome}")
     return pair
 
 
@@ -354,23 +422,22 @@ def _shared_ingest(a: Arm, b: Arm) -> list[str]:
 
 
 def _bounds(
-    a: NDArray[np.float64], b: NDArray[np.float64], ok: NDArray[np.bool_], chosen: NDArray[np.bool_]
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    ok_a: NDArray[np.bool_],
+    ok_b: NDArray[np.bool_],
+    chosen: NDArray[np.bool_],
 ) -> tuple[float, float] | None:
-    """The difference if errors were all against B, and all for B (values in [0, 1])."""
-    failed = ~ok & chosen
-    base = ok & chosen & np.isfinite(a) & np.isfinite(b)
-    n = int(base.sum() + failed.sum())
-    if not failed.any() or n == 0:
+    """The difference if every failed question had gone against B, and if for it (values in [0, 1]).
+
+    Only what failed is filled in: the side that was measured keeps its value. A question that no side measured counts
+    on the accuracy axis, where every question has a label, and not where it may have had no evidence to find.
+    """
+    seen_a, seen_b = ok_a & np.isfinite(a), ok_b & np.isfinite(b)
+    failed = chosen & ~(ok_a & ok_b)
+    counted = chosen & ((seen_a & seen_b) | (failed & (seen_a | seen_b | (np.isfinite(a) & np.isfinite(b)))))
+    if not (failed & counted).any():
         return None
-    total = float((b[base] - a[base]).sum())
-    worst = int(failed.sum())
-    return (total - worst) / n, (total + worst) / n
-
-
-def refusals(pairs: Sequence[Comparison]) -> list[Confound]:
-    """Every confound of several pairs, once."""
-    seen: dict[str, Confound] = {}
-    for pair in pairs:
-        for confound in pair.comparability.confounds:
-            seen.setdefault(f"{confound.row}{confound.a}{confound.b}", confound)
-    return list(seen.values())
+    low = np.where(seen_b, b, 0.0) - np.where(seen_a, a, 1.0)
+    high = np.where(seen_b, b, 1.0) - np.where(seen_a, a, 0.0)
+    return float(low[counted].mean()), float(high[counted].mean())

@@ -13,7 +13,7 @@ import numpy as np
 from runner.record import journal
 from runner.record.rundir import RunDir
 from runner.record.usage import add
-from runner.types import ABSTAIN, CORRECT, LABELS, OK, STATUSES, WRONG, Ingest, Row, Usage
+from runner.types import ABSTAIN, CORRECT, GOLD_EXCLUDED, GOLD_FIXED, LABELS, OK, STATUSES, WRONG, Ingest, Row, Usage
 
 COMPARABLE: Final = "overall_comparable"
 ALL: Final = "overall_all"
@@ -50,8 +50,8 @@ class _Group:
             correct, wrong = self.labels[CORRECT], self.labels[WRONG]
             for label in LABELS:
                 out[label.lower()] = self.labels[label]
-            out["accuracy"] = correct / graded
-            out["accuracy_answered"] = _ratio(correct, correct + wrong)
+            out["accuracy_abstain_wrong"] = correct / graded  # the gate's denominator
+            out["accuracy"] = _ratio(correct, correct + wrong)
             out["accuracy_if_errors_wrong"] = correct / (graded + self.errors)
             out["accuracy_if_errors_right"] = (correct + self.errors) / (graded + self.errors)
             out["abstained"] = self.labels[ABSTAIN] / graded
@@ -122,8 +122,8 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     for row in rows:
         statuses[row.status] += 1
         flags.update(row.flags)
-        excluded = "gold_excluded" in row.flags
-        repatched = repatched or excluded or "gold_fixed" in row.flags
+        excluded = GOLD_EXCLUDED in row.flags
+        repatched = repatched or excluded or GOLD_FIXED in row.flags
         groups[ALL].take(row)
         by_category.setdefault(row.category, _Group()).take(row)
         if not excluded:
@@ -135,7 +135,7 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
         for stage in ("search", "search model"):
             if stage in row.usage:
                 usage[stage] = add(usage.get(stage), row.usage[stage])
-        if "search" in row.usage:
+        if "search" in row.usage and "search_cached" not in row.flags:
             seconds.append(row.usage["search"].seconds)
         served.update(name for name in row.models if name)
         if row.started:

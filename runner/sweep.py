@@ -35,7 +35,8 @@ class Gate:
     """The verdict of a sweep.
 
     ``outcome`` is the worst of its pairs, in the order incomplete, refused, fail, unresolved, pass; ``null`` for an
-    A/A sweep and ``none`` when there was nothing to compare.
+    A/A sweep and ``none`` when there was nothing to compare. A pair that cannot be measured (a control without a
+    ranking, beside arms that have one) decides only where there is no other.
     """
 
     settings: GateConfig
@@ -47,14 +48,15 @@ class Gate:
         outcomes = {pair.outcome for group in self.groups for pair in group.comparisons}
         if self.failed or "incomplete" in outcomes:
             return "incomplete"
-        for name in ("refused", "fail", "unresolved", "pass", "null"):
+        for name in ("refused", "fail", "unresolved", "pass", "null", "unmeasurable"):
             if name in outcomes:
                 return name
         return "none"
 
     @property
     def exit_code(self) -> int:
-        return {"incomplete": 1, "refused": 5, "fail": 3, "unresolved": 4}.get(self.outcome, 0)
+        codes = {"incomplete": 1, "refused": 5, "unmeasurable": 5, "fail": 3, "unresolved": 4}
+        return codes.get(self.outcome, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """What ``gate.json`` holds."""
@@ -95,6 +97,7 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
         When a run cannot be read.
     """
     failed: list[tuple[str, str]] = []
+    first: str | None = None  # the arm that the sweep began with: the baseline, whether or not it ran
     runs: list[RunDir] = []
     for path in paths:
         if is_run(path):
@@ -103,6 +106,7 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
             found, missing = _jobs(path)
             runs += found
             failed += missing
+            first = _first_arm(path) if missing and len(paths) == 1 else None
         else:
             raise UsageError(f"{path}: neither a run (no config.yaml) nor a sweep")
     if len({run.path.resolve() for run in runs}) < len(runs):
@@ -126,7 +130,7 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
     groups = []
     for setting, members in grouped:
         opened = [open_arm(run, name, settings) for (run, _), name in zip(members, _names(members), strict=True)]
-        groups.append(_gate_group(setting, opened, settings))
+        groups.append(_gate_group(setting, opened, settings, first))
     for group in groups:
         failed += [(arm.name, arm.reason) for arm in group.arms if arm.state != "complete" and len(group.arms) == 1]
     return Gate(settings, groups, failed)
@@ -192,19 +196,44 @@ def _names(members: list[tuple[RunDir, dict[str, Any]]]) -> list[str]:
     return names
 
 
-def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig) -> Group:
+def _first_arm(path: Path) -> str | None:
+    """The arm of a sweep's first job, as its overrides name it."""
+    plan = read_plan(path) if is_sweep(path) else Plan(None)
+    for word in plan.jobs[0].words if plan.jobs else []:
+        key, _, value = word.lstrip("+").partition("=")
+        if key == "arm":
+            return value
+    return None
+
+
+def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, first: str | None) -> Group:
+    """Pair every arm with the baseline. ``first`` is set when jobs are missing: the baseline never moves by itself."""
     baseline = arms[0]
-    if settings.baseline is not None:
-        named = [arm for arm in arms if settings.baseline in (arm.name, arm.name.split(" [")[0], arm.run.path.name)]
+    wanted = settings.baseline or first
+    if wanted is not None:
+        named = [arm for arm in arms if wanted in (arm.name, arm.name.split(" [")[0], arm.run.path.name)]
+        if not named and first is not None:
+            return Group(setting, arms, f"{wanted} (missing)", [])
         if not named:
             raise UsageError(
-                f"gate.baseline={settings.baseline}: no such arm here; there are {', '.join(arm.name for arm in arms)}"
+                f"gate.baseline={wanted}: no such arm here; there are {', '.join(arm.name for arm in arms)}"
             )
         baseline = named[0]
     pairs = [compare_arms(baseline, arm, settings) for arm in arms if arm is not baseline]
-    decided = [pair for pair in pairs if pair.verdict is not None and pair.verdict.companion_p is not None]
-    if len(decided) > 1:
-        adjusted = holm([pair.verdict.companion_p or 0.0 for pair in decided if pair.verdict is not None])
-        for pair, p in zip(decided, adjusted, strict=True):
-            pair.holm_p = float(p)
+    _adjust(pairs)
     return Group(setting, arms, baseline.name, pairs)
+
+
+def _adjust(pairs: list[Comparison]) -> None:
+    """Holm over the arms that got a verdict: what a pass is worth among so many."""
+    decided = [
+        (pair, pair.verdict.companion_p)
+        for pair in pairs
+        if pair.outcome in ("pass", "fail", "unresolved") and pair.verdict and pair.verdict.companion_p is not None
+    ]
+    if len(decided) < 2:
+        return
+    for (pair, _), p in zip(decided, holm([p for _, p in decided]), strict=True):
+        pair.holm_p = float(p)
+        if pair.outcome in ("pass", "fail") and p > 0.05:
+            pair.notes.append(f"{pair.outcome} by itself, unresolved among {len(decided)} arms (Holm p {p:.3f})")

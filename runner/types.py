@@ -23,6 +23,10 @@ JUDGE_ERROR: Final = "judge_error"
 JUDGE_UNPARSEABLE: Final = "judge_unparseable"
 STATUSES: Final = (OK, INGEST_ERROR, NOT_SETTLED, SEARCH_ERROR, READER_ERROR, JUDGE_ERROR, JUDGE_UNPARSEABLE)
 
+# Flags of a row, by which a summary counts both denominators without the dataset at hand.
+GOLD_EXCLUDED: Final = "gold_excluded"
+GOLD_FIXED: Final = "gold_fixed"
+
 CORRECT: Final = "CORRECT"
 WRONG: Final = "WRONG"
 ABSTAIN: Final = "ABSTAIN"
@@ -109,7 +113,7 @@ class Retrieval(Struct, frozen=True, kw_only=True):
 
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()  # what the system wants the row to say, e.g. a gate that abstained
-    usage: Usage | None = None  # of models that the search called, where the system knows
+    cached: bool = False  # a model's results came from a cache: its time says nothing about the system's speed
 
 
 class Receipt(Struct, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ def write_run(
         "cluster": "conversation",
         "categories": {"1": "multi-hop", "5": "adversarial"},
         "comparable": ["1"],
-        "headline": "accuracy" if axis == "accuracy" else "recall@10",
+        "headline": "accuracy_abstain_wrong" if axis == "accuracy" else "recall@10",
     }
     facts = dict.fromkeys(WHY, "x") | {"axis": axis, "k": 10, "repeats": 1} | (instrument or {})
     total = len(rows) if questions is None else questions

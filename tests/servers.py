@@ -45,6 +45,7 @@ class State:
     answer: Callable[[dict[str, Any]], str] | None = None  # the reply from the decoded body; slower
     model: str | None = None  # served model; None echoes what was asked for
     fingerprint: str = "fp_stub"
+    body: bytes | None = None  # the whole body of every good answer, instead of a completion
     error_body: str = '{"error": {"message": "stub fault", "code": "stub"}}'
     keep_bodies: bool = False
 
@@ -181,7 +182,7 @@ class Protocol(asyncio.Protocol):
         else:
             text = '{"label": "CORRECT", "reason": "stub"}' if b"label" in body else "stub answer"
         model = state.model if state.model is not None else asked.get("model", "")
-        good = completion(text, model, state.fingerprint)
+        good = state.body if state.body is not None else completion(text, model, state.fingerprint)
         if fault == "ok":
             self.transport.write(response(200, good))
         elif fault == "cut":

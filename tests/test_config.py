@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from runner.config import flatten, load, looks_secret, mask, secrets_in
+from runner.config import flatten, load
 from runner.errors import ConfigError
+from runner.safe import looks_secret, mask, secrets_in
 
 NONE = {"name": "none", "provider": "none"}
 KEY = "sk-" + "a1B2" * 8

@@ -99,3 +99,28 @@ def test_a_system_that_raises_gives_rows_not_tracebacks(cli: Cli, tmp_path: Path
     assert "ZeroDivisionError" in (run / "run.log").read_text()
     statuses = json.loads((run / "summary.json").read_text())["statuses"]
     assert 0 < statuses["search_error"] < 80
+
+
+def test_a_change_of_ones_own_code_is_seen(cli: Cli, tmp_path: Path, mine: Path) -> None:
+    """Before and after under one name: another build, refused until it is declared to be what one varies."""
+    assert cli("+arm=last", "--config-dir", "mine", "hydra.run.dir=before", *SMALL).returncode == 0
+    (mine / "system" / "last.py").write_text(SYSTEM.replace("[::-1]", ""))
+    assert cli("+arm=last", "--config-dir", "mine", "hydra.run.dir=after", *SMALL).returncode == 0
+    done = cli("gate", "before", "after")
+    assert done.returncode == 5
+    assert "server_build" in done.stdout
+    declared = cli("gate", "before", "after", "gate.treatment=[server_build]")
+    assert declared.returncode in (0, 3, 4)
+    assert "ablation of server_build" in declared.stdout
+
+
+def test_a_system_that_does_not_open_leaves_the_other_arms_gated(cli: Cli, mine: Path) -> None:
+    text = SYSTEM.replace(
+        "    def index", "    async def open(self, opening):\n        raise ValueError('no server')\n\n    def index"
+    )
+    (mine / "system" / "last.py").write_text(text)
+    done = cli("-m", "+arm=no_memory,last,oracle", "--config-dir", "mine", *SMALL)
+    assert done.returncode == 1
+    assert "did not open: ValueError: no server" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "PASS" in done.stdout

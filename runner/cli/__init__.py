@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from runner.errors import RunnerError
+from runner.safe import mask, printable
 
 # verb -> module; `import` is a keyword and `list` a builtin, so the modules are named for what they do.
 VERBS = {
@@ -60,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _dispatch(list(argv))
     except RunnerError as error:
-        for line in str(error).splitlines() or [type(error).__name__]:
+        for line in printable(mask(str(error))).splitlines() or [type(error).__name__]:
             print(f"error: {line}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:

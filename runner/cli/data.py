@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.cli import overrides
 from runner.config import load
 from runner.errors import UsageError
+from runner.safe import printable
 
 
 def main(argv: list[str]) -> int:
@@ -23,8 +24,8 @@ def main(argv: list[str]) -> int:
         info = harness.dataset()
         state = "pinned" if info.pinned else "unpinned"
         licence = info.licence or "unknown"
-        print(f"{name}: {info.version or 'no version'}, sha256 {info.sha256} ({state}), licence {licence}")
+        print(printable(f"{name}: {info.version or 'no version'}, sha256 {info.sha256} ({state}), licence {licence}"))
         return 0
     for line in harness.check():
-        print(line)
+        print(printable(line))
     return 0

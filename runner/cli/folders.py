@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+added: list[Path] = []  # in this process, for messages that say how to go on
+
 
 def add(folders: Iterable[Path]) -> None:
     """Let systems and harnesses be found in these folders too."""
     for folder in folders:
+        if folder.absolute() not in added:
+            added.append(folder.absolute())
         for kind in ("system", "harness"):
             place = folder.absolute() / kind
             if place.is_dir():

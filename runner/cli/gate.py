@@ -49,7 +49,8 @@ def gate_sweep(path: Path) -> int:
     if runs:
         recorded = runs[0].raw_config().get("gate")
         if isinstance(recorded, dict) and recorded.get("enabled") is False:
-            return 0 if all(run.finished() for run in runs) else 1
+            failed = any((folder / "failure.json").is_file() for folder in path.iterdir())
+            return 1 if failed or not all(run.finished() for run in runs) else 0
     return _tell([path], {}, False)
 
 

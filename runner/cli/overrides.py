@@ -15,8 +15,9 @@ import yaml
 from pydantic import BaseModel
 
 from runner.cli import folders as folders_of_code
-from runner.config import Experiment, conf_dir, did_you_mean, looks_secret, secrets_in
+from runner.config import Experiment, conf_dir, did_you_mean
 from runner.errors import ConfigError, UsageError
+from runner.safe import looks_secret, secrets_in
 
 GROUPS: Final = ("harness", "arm", "reader", "judge", "slice", "budget", "gate", "experiment")
 # Groups that are not in the defaults list and need a plus; both spellings work.

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from runner.config import Experiment, cache_dir, load, mask
-from runner.errors import RunnerError, Stopped
+from runner.cli import folders
+from runner.config import Experiment, cache_dir, load
+from runner.errors import Refused, RunnerError, Stopped
 from runner.record.rundir import RunDir
+from runner.safe import mask
 
 
 class Interrupted(Stopped):
@@ -33,6 +35,11 @@ def anchored(values: dict[str, Any]) -> dict[str, Any]:
             harness["patches"] = [absolute(item) for item in harness["patches"]]
     if isinstance(run, dict) and "prices" in run:
         run["prices"] = absolute(run["prices"])
+    for model in (values.get("reader"), values.get("judge")):
+        for key in ("prompt", "rubric", "abstain_rubric"):
+            # A bare name is one of conf/; a path is a file of one's own.
+            if isinstance(model, dict) and isinstance(model.get(key), str) and Path(model[key]).is_file():
+                model[key] = absolute(model[key])
     return values
 
 
@@ -102,28 +109,36 @@ def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: b
                 run, ready, observer(experiment.arm.name), cache_dir=cache_dir(), retry_errors=retry_errors
             )
         except KeyboardInterrupt:
-            how = f"interrupted; go on with: python -m runner resume {shown(run.path)}"
+            how = f"interrupted. {_go_on(run)}"
             print(how, file=sys.stderr)
             raise Interrupted(how) from None
         except Stopped as stop:
-            how = f"{stop}; what is finished is kept. Go on with: python -m runner resume {shown(run.path)}"
+            how = f"{stop}; what is finished is kept. {_go_on(run)}"
             if str(stop) == "interrupted":
                 print(how, file=sys.stderr)
                 raise Interrupted(how) from None
             raise Stopped(how) from None
+        except Refused:
+            raise
         except RunnerError as error:
             if run.rows_path.exists() and run.rows_path.stat().st_size:
-                kept = f"what is finished is kept. Go on with: python -m runner resume {shown(run.path)}"
-                raise type(error)(f"{str(error).rstrip('.')}; {kept}") from None
+                told = RunnerError(f"{str(error).rstrip('.')}; what is finished is kept. {_go_on(run)}")
+                told.exit_code = error.exit_code
+                raise told from error
             raise
         except Exception:
             logging.getLogger("runner").exception("a bug; please report it with this file")
             raise
     console().print(run_table(run))
     if outcome.state != "complete":
-        print(f"incomplete: go on with: python -m runner resume {shown(run.path)}", file=sys.stderr)
+        print(f"incomplete. {_go_on(run)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _go_on(run: RunDir) -> str:
+    mine = "".join(f" --config-dir {shown(folder)}" for folder in folders.added)
+    return f"Go on with: python -m runner resume {shown(run.path)}{mine}"
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runner.errors import UsageError
+from runner.errors import RecordError, UsageError
 from runner.record.rundir import RunDir, is_run, runs_under
 from runner.summary import summary_of
 
@@ -30,7 +30,12 @@ def main(argv: list[str]) -> int:
 
     for run in runs:
         console().print(text(run.path.name, "bold"))
-        console().print(run_table(run))
+        try:
+            console().print(run_table(run))
+        except RecordError as error:
+            if is_run(path):
+                raise
+            console().print(text(error, "red"))  # the other runs of the sweep are told all the same
     if not is_run(path):
         from runner.cli.gate import main as gate
 

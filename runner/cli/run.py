@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from yaml import YAMLError
 
 from runner.cli import folders, overrides, perform
 from runner.config import conf_dir
-from runner.errors import ConfigError, RecordError, RunnerError
+from runner.errors import ConfigError, RecordError, RunnerError, UsageError
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import Job, write_plan
 
@@ -60,21 +61,34 @@ class SweepMemory(Callback):
 def main(argv: Sequence[str]) -> int:
     """Run what the overrides describe; gate a sweep."""
     _sweeps.clear()
-    code = _launch(argv, _task)
+    outcomes: list[RunnerError | int] = []
+    _launch(argv, outcomes)
     if not _sweeps:
-        return code
+        (outcome,) = outcomes or [0]
+        if isinstance(outcome, RunnerError):
+            raise outcome
+        return outcome
+    refused = [outcome for outcome in outcomes if isinstance(outcome, UsageError)]
+    if refused and len(refused) == len(outcomes):
+        return UsageError.exit_code  # no job could start: a mistake of the command line, told above
     from runner.cli.gate import gate_sweep
 
     return gate_sweep(_sweeps[-1])
 
 
-def _launch(argv: Sequence[str], task: Any) -> int:
-    """Hand argv to the config system, with its errors told in our way."""
-    outcome: dict[str, int] = {}
+def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
+    """Hand argv to the config system, with its errors told in our way; what each job came to is appended."""
+    entered = False
 
     def job(config: DictConfig) -> int:
-        outcome["code"] = task(config)
-        return outcome["code"]
+        nonlocal entered
+        entered = True
+        try:
+            outcomes.append(_task(config))
+        except RunnerError as error:
+            outcomes.append(error)  # raised again by `main`: the launcher would print about it
+        last = outcomes[-1]
+        return last if isinstance(last, int) else last.exit_code
 
     job.__module__ = __name__
     app = hydra.main(version_base="1.3", config_path=str(conf_dir().absolute()), config_name="config")(job)
@@ -85,25 +99,24 @@ def _launch(argv: Sequence[str], task: Any) -> int:
     try:
         app()
     except _COMPOSING as error:
-        if verbose == "1":
+        if verbose == "1" or entered:
             raise
         raise ConfigError(_told(error)) from None
     except OSError as error:
-        if verbose == "1":
+        if verbose == "1" or entered:
             raise
         raise RecordError(
             f"{error.filename}: cannot be written ({error.strerror}); choose another place with hydra.run.dir=DIR "
             f"(a sweep: hydra.sweep.dir=DIR)"
         ) from None
     except _EndSweep:
-        return 1
+        outcomes.append(1)
     finally:
         sys.argv = before
         if verbose is None:
             os.environ.pop("HYDRA_FULL_ERROR", None)
         else:
             os.environ["HYDRA_FULL_ERROR"] = verbose
-    return outcome.get("code", 0)
 
 
 def _told(error: BaseException) -> list[str]:
@@ -148,10 +161,15 @@ def _task(config: DictConfig) -> int:
             raise _EndSweep from stop
         return 1
     except RunnerError as error:
+        if sweeping:
+            perform.note_failure(run, error)
+        raise
+    except Exception as error:
         if not sweeping:
             raise
-        perform.note_failure(run, error)
-        return error.exit_code
+        traceback.print_exc()  # a bug; the other jobs of the sweep go on all the same
+        perform.note_failure(run, RunnerError(f"a bug: {type(error).__name__}: {error}; see {run.log_path}"))
+        return 1
 
 
 def _searchpath(mine: Sequence[Path]) -> list[str]:

@@ -8,77 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import runner
-from runner import harness as harnesses
-from runner import system as systems
-from runner.config import Experiment, digest
-from runner.errors import ConfigError, MissingExtra, RecordError, Refused, RunnerError, Stopped
+from runner.config import digest
+from runner.errors import RecordError, Refused, RunnerError, Stopped
 from runner.experiment.engine import Engine, Observer
-from runner.harness import Census, DatasetInfo, Harness
-from runner.llm.judge import Judge
-from runner.llm.prices import Prices
-from runner.llm.reader import Reader
+from runner.experiment.ready import Ready, prepare
+from runner.harness import Harness
+from runner.llm import instrument_params
 from runner.record import instrument as instruments
 from runner.record import provenance
 from runner.record.rundir import FORMAT, RunDir
+from runner.safe import mask
 from runner.summary import summarise
-from runner.system import MemorySystem, Opening, Provenance
+from runner.system import Opening, Provenance
+
+__all__ = ["Observer", "Outcome", "Ready", "execute", "instrument", "prepare", "settle"]
 
 log = logging.getLogger("runner")
-
-
-@dataclass(frozen=True)
-class Ready:
-    """An experiment whose every part was found and checked; nothing is spent yet."""
-
-    experiment: Experiment
-    harness: Harness
-    system: MemorySystem
-    reader: Reader | None
-    judge: Judge | None
-    prices: Prices
-    dataset: DatasetInfo
-    census: Census
-
-
-def prepare(experiment: Experiment) -> Ready:
-    """Look everything up and check it, every problem at once.
-
-    Raises
-    ------
-    ConfigError
-        With the problems of harness, arm, reader, judge and slice together.
-    DatasetError, MissingExtra
-        When the data or an optional dependency is not there.
-    """
-    problems: list[str] = []
-
-    def attempt(build: Any, *args: Any) -> Any:
-        try:
-            return build(*args)
-        except ConfigError as error:
-            problems.extend(error.problems)
-            return None
-
-    harness = attempt(harnesses.build, experiment.harness)
-    system = attempt(systems.build, experiment.arm)
-    accuracy = experiment.axis == "accuracy"
-    reader = attempt(Reader, experiment.reader) if accuracy else None
-    judge = attempt(Judge, experiment.judge) if accuracy else None
-    prices = attempt(Prices.load, experiment.run.prices)
-    if problems:
-        raise ConfigError(problems)
-    missing = system.missing()
-    if missing:
-        raise MissingExtra(f"arm '{experiment.arm.name}' (system {experiment.arm.system})", missing)
-    dataset = harness.dataset()
-    census = harness.census(experiment.slice)
-    return Ready(experiment, harness, system, reader, judge, prices, dataset, census)
 
 
 def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
@@ -96,10 +50,10 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
         "slice.questions": ready.census.questions,
         "k": experiment.harness.k,
         "reader.model": instruments.row_of_model(reader.provider, reader.model or reader.name),
-        "reader.params": reader.params,
+        "reader.params": instrument_params(reader),
         "reader.prompt": ready.reader.prompt_sha256 if ready.reader else "none",
         "judge.model": instruments.row_of_model(judge.provider, judge.model or judge.name),
-        "judge.params": judge.params,
+        "judge.params": instrument_params(judge),
         "judge.rubric": f"{ready.judge.rubric_sha256} {ready.judge.abstain_rubric_sha256}" if ready.judge else "none",
         "repeats": experiment.run.repeats if ready.reader else 1,
         "denominator": _denominator(experiment.axis, harness),
@@ -209,31 +163,33 @@ def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
 
 
 async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Path | None, retry_errors: bool) -> None:
-    opened = await ready.system.open(Opening(cache_dir=cache_dir))
+    prior = run.read_json("provenance.json")
+    run_id = str(prior.get("run_id") or secrets.token_hex(4))
+    engine = Engine(run, ready, observer, run_id=run_id, retry_errors=retry_errors)
     try:
-        fresh = instrument(ready, opened)
-        _same_instrument(run, fresh)
-        prior = run.read_json("provenance.json")
+        opened = await ready.system.open(engine.opening(Opening(cache_dir=cache_dir)))
+    except RunnerError:
+        raise
+    except Exception as error:
+        log.exception("open of system %s", ready.experiment.arm.system)
+        reason = mask(f"{type(error).__name__}: {error}")
+        raise RunnerError(f"system '{ready.experiment.arm.system}' did not open: {reason}; see run.log") from error
+    try:
+        _same_instrument(run, instrument(ready, opened))
         sittings = [*prior.get("sittings", []), provenance.start()]
-        record = {"sittings": sittings, "dataset": vars(ready.dataset), "prices": ready.prices.date}
-        record["system"] = {**opened.extra, "build": opened.build}
-        record["write_side"] = write_side(ready, opened)
+        record = {
+            "run_id": run_id,
+            "sittings": sittings,
+            "dataset": vars(ready.dataset),
+            "prices": {"date": ready.prices.date, "sha256": ready.prices.sha256},
+            "system": {**opened.extra, "build": opened.build, "capabilities": vars(ready.system.capabilities)},
+            "write_side": write_side(ready, opened),
+        }
         run.write_json("provenance.json", record)
-        engine = Engine(run, ready, observer, retry_errors=retry_errors)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            try:
-                loop.add_signal_handler(number, engine.interrupt)
-            except (NotImplementedError, ValueError, RuntimeError):  # not the main thread, or not POSIX
-                continue
         try:
-            await engine.run()
+            with _signals(engine.interrupt):
+                await engine.run()
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                try:
-                    loop.remove_signal_handler(number)
-                except (NotImplementedError, ValueError, RuntimeError):
-                    continue
             sittings[-1]["ended"] = provenance.now()
             try:
                 run.write_json("provenance.json", record)
@@ -241,6 +197,22 @@ async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Pat
                 log.warning("%s", error)
     finally:
         await ready.system.close()
+
+
+@contextmanager
+def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM stop a run cleanly, where signals can be had (the main thread of a POSIX process)."""
+    loop = asyncio.get_running_loop()
+    taken = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            loop.add_signal_handler(number, interrupt)
+            taken.append(number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
 
 
 def _same_instrument(run: RunDir, fresh: dict[str, Any]) -> None:

@@ -76,22 +76,27 @@ def forecast(experiment: Experiment) -> Forecast:
         hit = census.history_chars / max(1, census.events) + 40
         history = (census.history_chars + 40 * census.events) / max(1, census.scenarios)
         context = min(x for x in (recall.limit and recall.limit * hit, recall.max_chars, history) if x is not None)
-        questions = census.questions * repeats
-        calls = 2 * questions
-        reads = int((context + _PROMPT_CHARS) / 4) * questions
-        grades = int(_PROMPT_CHARS / 4) * questions
-        inputs, outputs = reads + grades, (_ANSWER_TOKENS + _VERDICT_TOKENS) * questions
-        priced = [
-            ready.prices.usd(experiment.reader.model, reads, _ANSWER_TOKENS * questions, 0),
-            ready.prices.usd(experiment.judge.model, grades, _VERDICT_TOKENS * questions, 0),
-        ]
-        known = [price for price in priced if price is not None]
-        usd = sum(known) if len(known) == len(priced) else None
-        if experiment.judge.provider == "fake" or experiment.reader.provider == "fake":
-            calls, inputs, outputs, usd = 0, 0, 0, 0.0
+        if experiment.arm.system == "none":
+            context = 0.0
+        answers = census.questions * repeats
+        usd = 0.0
+        for model, chars, replies in (
+            (experiment.reader, context + _PROMPT_CHARS, _ANSWER_TOKENS),
+            (experiment.judge, _PROMPT_CHARS, _VERDICT_TOKENS),
+        ):
+            if model.provider == "fake":
+                continue
+            sent, received = int(chars / 4) * answers, replies * answers
+            calls, inputs, outputs = calls + answers, inputs + sent, outputs + received
+            price = ready.prices.usd(model.model, sent, received, 0) if model.provider == "openai" else None
+            usd = None if usd is None or price is None else usd + price
     size = max(1.0, scored / max(1, census.clusters))
     detectable = {
-        f"icc {icc:g}": minimum_detectable_effect(scored, DISCORDANCE, cluster_size=size, icc=icc) if scored else None
+        f"icc {icc:g}": minimum_detectable_effect(
+            scored, DISCORDANCE, cluster_size=size, icc=icc, clusters=census.clusters
+        )
+        if scored
+        else None
         for icc in (0.0, ICC)
     }
     return Forecast(

@@ -12,17 +12,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from runner import lookup
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
 from runner.harness._patches import PatchReport
 from runner.types import Hit, Question, Scenario
-
-# Flags of a row, by which a summary counts both denominators without the dataset at hand.
-GOLD_EXCLUDED: Final = "gold_excluded"
-GOLD_FIXED: Final = "gold_fixed"
 
 
 class NoSettings(Strict):
@@ -68,7 +64,6 @@ class Harness:
     aliases: ClassVar[Mapping[str, str]] = {}  # other names in circulation -> source id as text
     comparable: ClassVar[frozenset[str]]  # category ids in `overall_comparable`, the headline
     cluster: ClassVar[str]  # what one cluster is, in words ("conversation")
-    metric_levels: ClassVar[tuple[str, ...]] = ("turn",)
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def __init__(self, config: HarnessConfig) -> None:
@@ -120,12 +115,8 @@ class Harness:
         return {}
 
     def flags(self, question: Question) -> tuple[str, ...]:
-        """What every row of this question says: :data:`GOLD_EXCLUDED` or :data:`GOLD_FIXED`, where a patch did that."""
+        """What every row of this question says: ``GOLD_EXCLUDED`` or ``GOLD_FIXED``, where a patch did that."""
         return ()
-
-    def excluded(self, question_id: str) -> bool:
-        """Whether a gold patch leaves it out of the patched denominator; it is asked and scored all the same."""
-        return False
 
     def patch_report(self) -> PatchReport | None:
         """What the gold patches do to the whole benchmark; ``None`` without patches."""
@@ -133,7 +124,7 @@ class Harness:
 
     def headline(self, axis: str) -> str:
         """Name of the metric that the gate reads by default."""
-        return f"recall@{self.config.k}" if axis == "recall" else "accuracy"
+        return f"recall@{self.config.k}" if axis == "recall" else "accuracy_abstain_wrong"
 
     def check(self) -> list[str]:
         """What ``data check`` prints: counts and every trap met, one line each."""

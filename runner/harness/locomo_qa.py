@@ -23,14 +23,14 @@ from functools import cached_property
 from typing import ClassVar
 
 from runner.errors import DatasetError
-from runner.harness import GOLD_EXCLUDED, GOLD_FIXED, DatasetInfo, Harness
+from runner.harness import DatasetInfo, Harness
 from runner.harness._locomo import ADVERSARIAL, CATEGORIES, Conversation, Item, parse
 from runner.harness._locomo_traps import traps
 from runner.harness._patches import Patch, Patches, PatchReport, read_patches
 from runner.harness._source import SourceFile, decode_json, read_source
 from runner.score.lexical import locomo_f1
 from runner.score.retrieval import profile
-from runner.types import Event, Gold, Hit, Question, Scenario
+from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Event, Gold, Hit, Question, Scenario
 
 LICENCE = "CC BY-NC 4.0"
 
@@ -50,7 +50,6 @@ class LocomoQA(Harness):
     }
     comparable = frozenset({"1", "2", "3", "4"})
     cluster = "conversation"
-    metric_levels = ("turn", "session")
 
     @cached_property
     def _file(self) -> SourceFile:
@@ -166,10 +165,6 @@ class LocomoQA(Harness):
         if patch is None:
             return ()
         return (GOLD_EXCLUDED if patch.action == "exclude" else GOLD_FIXED,)
-
-    def excluded(self, question_id: str) -> bool:
-        patch = self._patches.by_id.get(question_id)
-        return patch is not None and patch.action == "exclude"
 
     def patch_report(self) -> PatchReport | None:
         if not self.config.patches:

@@ -22,9 +22,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from runner.config import mask
 from runner.errors import RunnerError
 from runner.http.gate import Gate
+from runner.safe import mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,11 @@ class HttpFault(RunnerError):
 
 def start_of(body: bytes | str, length: int = 200) -> str:
     """Start of a body on one line, anything that looks like a credential masked."""
-    text = body[: 8 * length].decode("utf-8", "replace") if isinstance(body, bytes) else body[: 8 * length]
-    # Masked before it is cut: half a key is no longer recognised as one.
-    line = mask(" ".join("".join(char if char.isprintable() else " " for char in text).split()))
+    start = body[: 8 * length]
+    text = start.decode("utf-8", "replace") if isinstance(start, bytes) else start
+    # Masked before it is cut, and without the word that the first cut went through: half a key is not known as one.
+    words = "".join(char if char.isprintable() else " " for char in text).split()
+    line = mask(" ".join(words[:-1] if len(words) > 1 and len(start) < len(body) else words))
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
@@ -107,6 +109,7 @@ async def call(send: Callable[[], Awaitable[Reply]], gate: Gate, policy: Policy)
     flight = await _enter(gate, lambda: max(entered, gate.last_success) + policy.deadline_s, policy, None)
     end = time.monotonic() + policy.deadline_s
     spent = 0
+    last: Reply | None = None
     while True:
         try:
             async with asyncio.timeout(min(policy.timeout_s, end - time.monotonic())):
@@ -118,6 +121,10 @@ async def call(send: Callable[[], Awaitable[Reply]], gate: Gate, policy: Policy)
             if reply.status == 429:
                 wait = retry_after(reply.headers, policy)
                 gate.throttle(flight, wait)
+        except TimeoutError:
+            if last is not None and time.monotonic() >= end:  # not this request was slow: all of them took too long
+                raise _gave_up(last, policy) from None
+            raise
         finally:
             gate.leave()
         if reply.status == 429:
@@ -131,7 +138,8 @@ async def call(send: Callable[[], Awaitable[Reply]], gate: Gate, policy: Policy)
             await asyncio.sleep(pause)
         else:
             raise HttpFault(_line(reply), reply.status, reply.body)
-        flight = await _enter(gate, lambda: end, policy, reply)
+        last = reply
+        flight = await _enter(gate, lambda: end, policy, last)
 
 
 async def _enter(gate: Gate, expires: Callable[[], float], policy: Policy, last: Reply | None) -> int:

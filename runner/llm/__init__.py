@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner.config import ModelConfig, digest
 from runner.errors import ConfigError
@@ -29,7 +29,7 @@ class Request:
     messages
         ``{"role": …, "content": …}``, in order.
     sha256
-        Over provider, model, parameters and messages: everything that decides the reply.
+        Over provider, model, :func:`instrument_params` and messages: everything that decides the reply.
     parts
         The pieces that the template was filled with; only a fake provider reads them.
     """
@@ -48,7 +48,7 @@ class Requests:
     """Makes the requests of one model; hashes what they share only once."""
 
     def __init__(self, config: ModelConfig) -> None:
-        fixed = [config.provider, config.model, config.params, config.command]
+        fixed = [config.provider, config.model, instrument_params(config)]
         self._prefix = hashlib.sha256(digest(fixed).encode())
 
     def of(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
@@ -79,11 +79,21 @@ class Model:
         Raises
         ------
         ModelFault
-            When this call failed after the HTTP policy was exhausted, or the reply holds no text.
+            When this call failed after the HTTP policy was exhausted, or the reply holds no text; with the usage of
+            a reply that was paid for.
         EndpointUnusable
             When no call can succeed until a person changes something.
         """
         raise NotImplementedError
+
+    def estimate(self, request: Request) -> float | None:
+        """US dollars of one call before it is sent, at list price; ``None`` when no price is known.
+
+        A prompt of four characters a token, and as long a reply as the parameters allow: a budget that reserves this
+        is not overdrawn by the calls in flight. A command is unpriced until it has answered.
+        """
+        del request
+        return None
 
     async def close(self) -> None:
         """Release what the model holds; the model is not usable afterwards."""
@@ -95,9 +105,10 @@ def connect(config: ModelConfig, prices: Prices) -> Model:
     Raises
     ------
     ConfigError
-        When the environment variable of its key is not set (a loopback endpoint needs none), its URL is none, or
-        the fake it names does not exist.
+        When the environment variable of its key is not set (a loopback endpoint needs none), its URL is none, the
+        fake it names does not exist, or it has parameters that its provider could not send.
     """
+    _check_params(config)
     if config.provider == "openai":
         from runner.llm.chat import ChatModel
 
@@ -121,8 +132,10 @@ def require(config: ModelConfig) -> None:
     Raises
     ------
     ConfigError
-        When its key is not in the environment, its URL is none, or its command is not installed.
+        When its key is not in the environment, its URL is none, its command is not installed, or it has parameters
+        that its provider could not send.
     """
+    _check_params(config)
     if config.provider == "openai":
         from runner.llm.endpoint import base_url_of, key_of
 
@@ -136,6 +149,28 @@ def require(config: ModelConfig) -> None:
             )
 
 
+def _check_params(config: ModelConfig) -> None:
+    """A parameter that nobody sends would be recorded as part of the instrument and change nothing."""
+    if config.params and config.provider in ("command", "fake"):
+        where = "write it into its command" if config.provider == "command" else "leave it out"
+        raise ConfigError(
+            [
+                f"{config.name}: params.{name}: provider '{config.provider}' sends none; {where}"
+                for name in config.params
+            ]
+        )
+
+
+def instrument_params(config: ModelConfig) -> dict[str, Any]:
+    """What decides the replies of a model besides its name and its prompt; runs compare only when it is the same.
+
+    The parameters as they are sent, and for a command its words and where in its output the reply is found.
+    """
+    if config.provider != "command":
+        return dict(config.params)
+    return {**config.params, "command": list(config.command), "output": config.output.model_dump(mode="json")}
+
+
 def override_warning(config: ModelConfig) -> str | None:
     """The comparability warning of a model that is not the one published numbers used, or ``None``."""
     if not config.pinned or config.model == config.pinned:
@@ -146,6 +181,8 @@ def override_warning(config: ModelConfig) -> str | None:
     )
 
 
-def estimated(prompt: str, reply: str) -> Usage:
-    """Usage of a reply whose server reports none: four characters a token."""
-    return Usage(input_tokens=len(prompt) // 4, output_tokens=len(reply) // 4, usd=None, calls=1, measured=False)
+def estimated(prompt: str, reply: str, model: str, prices: Prices) -> Usage:
+    """Usage of a reply whose server reports none: four characters a token, at list price where the model has one."""
+    into, out = len(prompt) // 4, len(reply) // 4
+    usd = prices.usd(model, into, out)
+    return Usage(input_tokens=into, output_tokens=out, usd=usd, calls=1, measured=False)

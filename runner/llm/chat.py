@@ -9,20 +9,22 @@ Format: https://platform.openai.com/docs/api-reference/chat/object.
 
 from __future__ import annotations
 
-import asyncio
-import time
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from runner.config import ModelConfig
-from runner.errors import ConfigError, EndpointUnusable, ModelFault
-from runner.http import HttpFault, Policy, Reply, call, start_of
-from runner.llm import Model, Request, endpoint, estimated
+from runner.errors import ConfigError
+from runner.http import start_of
+from runner.llm import Model, Request, estimated
+from runner.llm.endpoint import Answer, Channel
 from runner.llm.prices import Prices
 from runner.types import Completion, Usage
 
 _RESERVED: Final = ("model", "messages", "stream")
+_REPLY_TOKENS: Final = 256  # assumed of a reply that no parameter bounds
+
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=10**12)]
 
 
 class _Message(msgspec.Struct):
@@ -36,12 +38,12 @@ class _Choice(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
-    cached_tokens: int | None = None
+    cached_tokens: _Count | None = None
 
 
 class _Tokens(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
     prompt_tokens_details: _Details | None = None
 
 
@@ -49,11 +51,19 @@ class _Body(msgspec.Struct):
     choices: list[_Choice] | None = None
     model: str | None = None
     system_fingerprint: str | None = None
-    usage: _Tokens | None = None
+    usage: Any = None
     error: Any = None
 
 
+class _Paid(msgspec.Struct):
+    """What is still read of a body that is no chat completion."""
+
+    model: Any = None
+    usage: Any = None
+
+
 _decode = msgspec.json.Decoder(_Body).decode
+_decode_paid = msgspec.json.Decoder(_Paid).decode
 
 
 class ChatModel(Model):
@@ -64,12 +74,8 @@ class ChatModel(Model):
         reserved = [name for name in _RESERVED if name in config.params]
         if reserved:
             raise ConfigError([f"{config.name}: params.{name}: cannot be set here" for name in reserved])
-        self.base_url = endpoint.base_url_of(config)
-        self._key = endpoint.key_of(config, self.base_url)
+        self._channel = Channel(config, "/chat/completions")
         self._prices = prices
-        self._policy = Policy(attempts=config.attempts, timeout_s=config.timeout_s, deadline_s=config.deadline_s)
-        self._slots = asyncio.Semaphore(config.concurrency)
-        self._endpoint: endpoint.Endpoint | None = None
         try:
             self._encode({})
         except (TypeError, ValueError) as error:
@@ -78,134 +84,85 @@ class ChatModel(Model):
     def _encode(self, more: dict[str, Any]) -> bytes:
         return msgspec.json.encode({"model": self.config.model, **self.config.params, **more})
 
+    def estimate(self, request: Request) -> float | None:
+        params = self.config.params
+        asked = [params.get(name) for name in ("max_completion_tokens", "max_tokens")]
+        bounds = [item for item in asked if isinstance(item, int) and not isinstance(item, bool) and item > 0]
+        return self._prices.usd(self.config.model, len(request.prompt) // 4, bounds[0] if bounds else _REPLY_TOKENS)
+
     async def complete(self, request: Request) -> Completion:
-        if self._endpoint is None:
-            self._endpoint = endpoint.acquire(self.base_url, self._key, self.config.concurrency)
-        gate = self._endpoint.gate
-        send = _Sender(self, self._endpoint, self._encode({"messages": request.messages}))
         try:
-            async with self._slots:
-                reply = await call(send, gate, self._policy)
-        except HttpFault as fault:
-            raise self._explained(fault) from None
-        except TimeoutError:
-            raise ModelFault(
-                f"{self.config.name}: no answer from {self.base_url} within {self.config.timeout_s:g} s; "
-                "raise its timeout_s or lower its concurrency"
-            ) from None
-        except send.transport_errors as error:
-            raise self._broken(error, gate.succeeded) from None
-        return self._completion(request, reply.body, send)
-
-    async def close(self) -> None:
-        if self._endpoint is not None:
-            held, self._endpoint = self._endpoint, None
-            await endpoint.release(held)
-
-    def _completion(self, request: Request, data: bytes, send: _Sender) -> Completion:
+            answer = await self._channel.post(self._encode({"messages": request.messages}))
+        finally:
+            self.requests = self._channel.requests
         try:
-            body = _decode(data)
+            body = _decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise self._fault(f"answered with what is no chat completion: {self._shown(data)}") from None
+            usage = self._paid(request, answer)
+            raise self._channel.fault(
+                f"answered with what is no chat completion: {_shown(answer.body)}", usage
+            ) from None
+        served = body.model or ""
         if not body.choices:
-            what = f"an error: {self._shown(str(body.error))}" if body.error else f"no choices: {self._shown(data)}"
-            raise self._fault(f"answered with {what}")
+            what = f"an error: {_shown(str(body.error))}" if body.error else f"no choices: {_shown(answer.body)}"
+            raise self._channel.fault(f"answered with {what}", self._paid(request, answer))
         choice = body.choices[0]
         text = _text(choice.message)
+        usage = self._usage(request, text, served, _tokens(body.usage), answer)
         if not text:
-            raise self._fault(f"gave an empty reply (finish_reason {choice.finish_reason or 'not told'})")
-        served = body.model or ""
+            raise self._channel.fault(
+                f"gave an empty reply (finish_reason {choice.finish_reason or 'not told'})", usage
+            )
         return Completion(
             text=text,
             model=served,
             fingerprint=body.system_fingerprint or "",
             finish=choice.finish_reason or "",
-            usage=self._usage(request, text, served, body.usage, send),
+            usage=usage,
         )
 
-    def _usage(self, request: Request, text: str, served: str, tokens: _Tokens | None, send: _Sender) -> Usage:
-        measured = tokens is not None and tokens.prompt_tokens is not None and tokens.completion_tokens is not None
-        if tokens is not None and measured:
-            details = tokens.prompt_tokens_details
-            into, out = tokens.prompt_tokens or 0, tokens.completion_tokens or 0
-            cached = (details.cached_tokens or 0) if details else 0
-        else:
-            guess = estimated(request.prompt, text)
-            into, out, cached = guess.input_tokens, guess.output_tokens, 0
+    async def close(self) -> None:
+        await self._channel.close()
+
+    def _paid(self, request: Request, answer: Answer) -> Usage | None:
+        """What an answer of no use says that it cost, or ``None`` when it says nothing."""
+        try:
+            body = _decode_paid(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        served = body.model if isinstance(body.model, str) else ""
+        tokens = _tokens(body.usage)
+        return self._usage(request, "", served, tokens, answer) if tokens is not None else None
+
+    def _usage(self, request: Request, text: str, served: str, tokens: _Tokens | None, answer: Answer) -> Usage:
+        model = served or self.config.model
+        if tokens is None:
+            guess = estimated(request.prompt, text, model, self._prices)
+            return msgspec.structs.replace(guess, calls=answer.sent, seconds=answer.seconds)
+        into, out = tokens.prompt_tokens or 0, tokens.completion_tokens or 0
+        details = tokens.prompt_tokens_details
+        cached = (details.cached_tokens or 0) if details else 0
         return Usage(
             input_tokens=into,
             output_tokens=out,
             cached_tokens=cached,
-            usd=self._prices.usd(served or self.config.model, into, out, cached),
-            calls=send.sent,
-            seconds=send.seconds,
-            measured=measured,
+            usd=self._prices.usd(model, into, out, cached),
+            calls=answer.sent,
+            seconds=answer.seconds,
         )
 
-    def _shown(self, body: bytes | str) -> str:
-        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        if len(self._key) >= 8:  # a key of any shape may come back in an error
-            text = text.replace(self._key, "***")
-        return start_of(text) or "an empty body"
 
-    def _fault(self, message: str) -> ModelFault:
-        return ModelFault(f"{self.config.name}: {self.base_url} {message}")
-
-    def _explained(self, fault: HttpFault) -> ModelFault:
-        message = str(fault).replace(self._key, "***") if len(self._key) >= 8 else str(fault)
-        where = f"{self.config.name}: {self.base_url}: {message}"
-        if fault.status in (401, 403):
-            return EndpointUnusable(f"{where}; check the key in ${self.config.api_key_env or 'api_key_env'}")
-        if fault.status == 404:
-            return EndpointUnusable(
-                f"{where}; check the model '{self.config.model}' and that base_url ends as it should (…/v1)"
-            )
-        if fault.status == 429 and b"insufficient_quota" in fault.body:
-            return EndpointUnusable(f"{where}; the account has no credit left")
-        return ModelFault(where)
-
-    def _broken(self, error: Exception, succeeded: bool) -> ModelFault:
-        cause, unreachable = _cause(error)
-        if unreachable and not succeeded:
-            return EndpointUnusable(
-                f"{self.config.name}: cannot reach {self.base_url} ({cause}); "
-                "start the server, or set base_url or OPENAI_BASE_URL"
-            )
-        if unreachable:
-            return self._fault(f"cannot be reached any more ({cause})")
-        return self._fault(f"broke the connection before the answer was whole ({cause})")
+def _tokens(usage: Any) -> _Tokens | None:
+    """The tokens of a usage block, ``None`` when it does not tell both: an answer is not lost to a strange block."""
+    try:
+        tokens = msgspec.convert(usage, _Tokens)
+    except msgspec.ValidationError:
+        return None
+    return None if tokens.prompt_tokens is None or tokens.completion_tokens is None else tokens
 
 
-class _Sender:
-    """Sends one body, once a call, and remembers how often and how long the last one took."""
-
-    def __init__(self, model: ChatModel, where: endpoint.Endpoint, body: bytes) -> None:
-        import aiohttp
-        import httpx2
-        import openai
-
-        self._openai, self._response = openai, httpx2.Response
-        # The SDK wraps most of what fails while sending, and lets pass what its transport does not know.
-        self.transport_errors = (openai.APIConnectionError, httpx2.RequestError, aiohttp.ClientError, OSError)
-        self._model, self._client, self._body = model, where.client, body
-        self.sent = 0
-        self.seconds = 0.0
-
-    async def __call__(self) -> Reply:
-        self.sent += 1
-        self._model.requests += 1
-        start = time.perf_counter()
-        try:
-            response = await self._client.post(
-                "/chat/completions", cast_to=self._response, content=self._body, options=_OPTIONS
-            )
-        except self._openai.APIStatusError as error:
-            response = error.response
-        self.seconds = time.perf_counter() - start
-        return Reply(response.status_code, response.headers, response.content)
-
-
-_OPTIONS: Final[Any] = {"headers": {"Content-Type": "application/json"}}
+def _shown(body: bytes | str) -> str:
+    return start_of(body) or "an empty body"
 
 
 def _text(message: _Message | None) -> str:
@@ -217,22 +174,3 @@ def _text(message: _Message | None) -> str:
         content = "".join(part for part in parts if isinstance(part, str))
     text = content.strip() if isinstance(content, str) else ""
     return text or (message.refusal or "").strip()
-
-
-def _cause(error: BaseException) -> tuple[str, bool]:
-    """What really broke, and whether no connection was made at all.
-
-    The SDK's aiohttp transport reports every broken connection as a connect timeout; the truth is in the chain.
-    """
-    import aiohttp
-
-    root: BaseException = error
-    while (deeper := root.__cause__ or root.__context__) is not None:
-        root = deeper
-        if isinstance(root, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            break
-    unreachable = isinstance(root, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-    if isinstance(root, aiohttp.ClientConnectorError):
-        root = root.os_error if isinstance(getattr(root, "os_error", None), OSError) else root
-    text = (getattr(root, "strerror", None) or str(root)) if isinstance(root, OSError) else str(root)
-    return start_of(text, 120) or type(root).__name__, unreachable

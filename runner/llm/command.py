@@ -47,29 +47,37 @@ class CommandModel(Model):
         body = objects[-1]
         paths = self.config.output
         text = at(body, paths.text)
-        if at(body, paths.error) or code != 0:
-            said = f": {start_of(text)}" if isinstance(text, str) and text.strip() else ""
-            raise self._fault(f"ended with code {code} and reported an error{said}{_tail(err)}")
-        if not isinstance(text, str):
-            raise self._fault(f"printed JSON without text at '{paths.text}': {start_of(out)}")
-        text = text.strip()
-        if not text:
-            raise self._fault("gave an empty reply")
+        said = text.strip() if isinstance(text, str) else ""
         model = _name(at(body, paths.model))
-        return Completion(text=text, model=model, usage=self._usage(request, text, model, body, seconds))
+        usage = self._usage(request, said, model, body, seconds)
+        # A process that failed tells what it spent, or spent nothing that is known.
+        told = usage if usage.measured or _number(at(body, paths.usd)) is not None else None
+        if at(body, paths.error) or code != 0:
+            why = f": {start_of(said)}" if said else ""
+            raise self._fault(f"ended with code {code} and reported an error{why}{_tail(err)}", told)
+        if not isinstance(text, str):
+            raise self._fault(f"printed JSON without text at '{paths.text}': {start_of(out)}", told)
+        if not said:
+            raise self._fault("gave an empty reply", usage)
+        return Completion(text=said, model=model, usage=usage)
 
     def _usage(self, request: Request, text: str, model: str, body: Any, seconds: float) -> Usage:
         paths = self.config.output
         into, out = _number(at(body, paths.input_tokens)), _number(at(body, paths.output_tokens))
-        usd = _number(at(body, paths.usd))
-        guess = estimated(request.prompt, text)
-        measured = into is not None and out is not None
+        usd, cached = _number(at(body, paths.usd)), int(_number(at(body, paths.cached_tokens)) or 0)
+        guess = estimated(request.prompt, text, model or self.config.model, self._prices)
         tokens_in = guess.input_tokens if into is None else int(into)
         tokens_out = guess.output_tokens if out is None else int(out)
         if usd is None:
-            usd = self._prices.usd(model or self.config.model, tokens_in, tokens_out)
+            usd = self._prices.usd(model or self.config.model, tokens_in, tokens_out, cached)
         return Usage(
-            input_tokens=tokens_in, output_tokens=tokens_out, usd=usd, calls=1, seconds=seconds, measured=measured
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cached_tokens=cached,
+            usd=usd,
+            calls=1,
+            seconds=seconds,
+            measured=into is not None and out is not None,
         )
 
     async def _run(self, prompt: bytes) -> tuple[int, bytes, bytes]:
@@ -110,8 +118,8 @@ class CommandModel(Model):
             process._transport.close()  # type: ignore[attr-defined]
         return code, out, err
 
-    def _fault(self, message: str) -> ModelFault:
-        return ModelFault(f"{self.config.name}: '{self._argv[0]}' {message}")
+    def _fault(self, message: str, usage: Usage | None = None) -> ModelFault:
+        return ModelFault(f"{self.config.name}: '{self._argv[0]}' {message}", usage=usage)
 
 
 async def _feed(process: asyncio.subprocess.Process, prompt: bytes) -> None:

@@ -72,6 +72,10 @@ class FakeModel(Model):
             raise ConfigError([f"{config.name}: no fake '{config.model}'{hint}; there are {', '.join(_FAKES)}"])
         self._reply = _FAKES[config.model]
 
+    def estimate(self, request: Request) -> float:
+        del request
+        return 0.0
+
     async def complete(self, request: Request) -> Completion:
         start = time.perf_counter()
         text = self._reply(request.parts)

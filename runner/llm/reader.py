@@ -11,7 +11,7 @@ from runner.llm.template import Template
 from runner.types import Question
 
 NOT_MENTIONED: Final = "NOT MENTIONED"  # the phrase that prompts ask for when the memory does not hold the answer
-_KNOWN = frozenset({"context", "question", "now", "hint"})
+_KNOWN = frozenset({"context", "question", "now"})
 
 
 class Reader:
@@ -35,13 +35,12 @@ class Reader:
         self._requests = Requests(config)
         self.prompt_sha256 = self._template.sha256
 
-    def request(self, question: Question, context: str, category_hint: str = "") -> Request:
+    def request(self, question: Question, context: str) -> Request:
         """What to send for one question. ``context`` is empty for the no-memory floor."""
         values = {
             "context": context or "(nothing was retrieved)",
             "question": question.text,
             "now": spelled(question.now),
-            "hint": category_hint,
         }
         return self._requests.of(self._template.fill(values), {"context": context, "question": question.text})
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from runner.errors import RecordError
 from runner.record import journal
 from runner.record.rundir import RunDir
-from runner.types import OK, STATUSES
+from runner.types import GOLD_EXCLUDED, OK, STATUSES
 
 _MAX_ID: Final = 256
 
@@ -113,7 +113,7 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
                 np.array([len(set(valid)) > 1 for valid in repeats], dtype=np.bool_),
                 np.array([len(valid) > 1 for valid in repeats], dtype=np.bool_),
                 np.array([f"{row.keys[:16]}:{row.context[:16]}".encode() for row in rows], dtype="S33"),
-                np.array(["gold_excluded" in row.flags for row in rows], dtype=np.bool_),
+                np.array([GOLD_EXCLUDED in row.flags for row in rows], dtype=np.bool_),
                 *(np.array([row.metrics.get(name) for row in rows], dtype=np.float64) for name in metrics),
             )
         )

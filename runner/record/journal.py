@@ -7,6 +7,7 @@ a kill can do, and the only damage that is repaired.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ class Journal(Generic[T]):
         self.path = path
         self._encoder = msgspec.json.Encoder()
         self._dirty = False
+        self._broken = False
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
         except OSError as error:
@@ -43,13 +45,20 @@ class Journal(Generic[T]):
             When the disk does not take it; whatever was cut off is the torn line that a resume drops.
         """
         data = self._encoder.encode(item) + b"\n"
+        if self._broken:
+            raise RecordError(f"{self.path}: an earlier write failed; resume the run when there is room")
+        before = os.lseek(self._fd, 0, os.SEEK_END)
         try:
             while data:
                 data = data[os.write(self._fd, data) :]
         except OSError as error:
+            # Nothing may follow half a line: take it back, and where that fails too, write no more.
+            self._broken = True
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, before)
+                self._broken = False
             raise RecordError(
-                f"{self.path}: cannot be written ({error.strerror}); what is finished is kept: "
-                f"make room, then resume the run"
+                f"{self.path}: cannot be written ({error.strerror}); make room, then resume the run"
             ) from None
         self._dirty = True
 

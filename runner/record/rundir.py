@@ -18,12 +18,14 @@ from typing import Any, Final
 
 import yaml
 
-from runner.config import Experiment, load, mask
+from runner.config import Experiment, load
 from runner.errors import RecordError, UsageError
 from runner.record import journal
+from runner.safe import masked
 from runner.types import Call, Row, Texts
 
 FORMAT: Final = 1  # of the directory; a reader refuses any other
+JOURNALS: Final = ("rows.jsonl", "texts.jsonl", "calls.jsonl", "ingest.jsonl")
 
 
 class RunDir:
@@ -127,12 +129,9 @@ class RunDir:
             raise RecordError(f"{target}: cannot be written ({error.strerror})") from None
 
     def write_json(self, name: str, value: object) -> None:
-        self.write_text(name, mask(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n")
+        self.write_text(name, json.dumps(masked(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     # --- reading ---------------------------------------------------------------------------------------------------
-
-    def exists(self) -> bool:
-        return self.config_path.is_file()
 
     def finished(self) -> bool:
         """Whether nothing is left to do, told from the files alone."""
@@ -201,7 +200,7 @@ class RunDir:
 
     def repair(self) -> int:
         """Drop torn last lines before a resume writes on; bytes dropped."""
-        return sum(journal.repair(path) for path in (self.rows_path, self.texts_path, self.calls_path))
+        return sum(journal.repair(self.path / name) for name in JOURNALS)
 
     def rows(self) -> Any:
         return journal.read(self.rows_path, Row)

@@ -9,6 +9,8 @@ from functools import cache
 from rich.console import Console
 from rich.text import Text
 
+from runner.safe import printable
+
 
 @cache
 def console() -> Console:
@@ -28,5 +30,4 @@ def _width() -> int:
 
 def text(value: object, style: str = "") -> Text:
     """Untrusted text for a cell: control characters shown, never obeyed."""
-    shown = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in str(value))
-    return Text(shown, style=style)
+    return Text(printable(str(value)), style=style)

@@ -13,8 +13,16 @@ from runner.report.console import text
 from runner.summary import summary_of
 
 # Shown in a table; everything else is in summary.json.
-_RECALL_COLUMNS = ("recall@{k}", "recall_all@{k}", "fraction@{k}", "ndcg@{k}", "mrr", "session_recall@{k}")
-_ANSWER_COLUMNS = ("accuracy", "accuracy_answered", "abstained", "locomo_f1")
+_RECALL_COLUMNS = (
+    "recall@{k}",
+    "recall_all@{k}",
+    "fraction@{k}",
+    "ndcg@{k}",
+    "mrr",
+    "session_recall@{k}",
+    "fraction@all",
+)
+_ANSWER_COLUMNS = ("accuracy_abstain_wrong", "accuracy", "abstained", "locomo_f1")
 
 
 def headline(ready: Ready, where: str) -> str:
@@ -74,7 +82,9 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
             made = f" ({ingest['embeddings_computed']} embeddings computed, {ingest['embeddings_reused']} reused)"
         lines.append(f"ingest: {ingest['events']} events in {ingest['seconds']:.1f} s{made}")
     if search:
-        lines.append(f"search: p50 {search['p50'] * 1000:.1f} ms, p90 {search['p90'] * 1000:.1f} ms")
+        cached = summary["flags"].get("search_cached")
+        without = f", {cached} answered from a cache and left out" if cached else ""
+        lines.append(f"search: p50 {search['p50'] * 1000:.1f} ms, p90 {search['p90'] * 1000:.1f} ms{without}")
     if summary["flags"]:
         lines.append("flags: " + ", ".join(f"{name} {n}" for name, n in summary["flags"].items()))
     return lines

@@ -12,7 +12,14 @@ from runner.report.console import text
 from runner.stats.verdict import Verdict
 from runner.sweep import Gate, Group
 
-_STYLES = {"pass": "bold green", "fail": "bold red", "unresolved": "yellow", "refused": "bold magenta", "null": "cyan"}
+_STYLES = {
+    "pass": "bold green",
+    "fail": "bold red",
+    "unresolved": "yellow",
+    "refused": "bold magenta",
+    "null": "cyan",
+    "unmeasurable": "dim",
+}
 
 
 def gate_tables(gate: Gate) -> Lines:
@@ -87,7 +94,7 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
         cells.append("" if pair is None or pair.holm_p is None else f"{pair.holm_p:.3f}")
     if flips:
         cells.append("" if arm.flip_rate is None else f"{arm.flip_rate:.1%}")
-    cells.append(str(arm.summary["errors"] or ""))
+    cells.append(str(arm.errors or ""))
     if money:
         cells.append("unknown" if arm.usd is None else f"${arm.usd:.4f}")
     return cells
@@ -96,7 +103,7 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
 def pair_notes(pair: Comparison) -> list[str]:
     """What stands below the table for one pair: why refused, which interval decided, warnings, power, bounds."""
     lines = []
-    if pair.outcome in ("refused", "incomplete"):
+    if pair.outcome in ("refused", "incomplete", "unmeasurable"):
         if pair.comparability.confounds:
             lines.append(f"{pair.b}: not comparable with {pair.a}:")
             lines += [f"  {confound.line()}" for confound in pair.comparability.confounds]

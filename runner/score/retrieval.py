@@ -105,8 +105,9 @@ def profile(
     """The retrieval metrics that a row records, by name.
 
     ``recall@K`` and ``fraction@K`` at every K of :func:`depths`; ``recall_all@k``, ``ndcg@k`` and ``precision@k`` at
-    the harness's own; ``mrr`` and ``rank@1``. All are ``None``, never 0, when ``ranked`` is ``None`` (the system does
-    not say where its hits come from) or ``gold`` is empty (nothing to find): the keys are the same either way.
+    the harness's own; ``recall@all`` and ``fraction@all`` over all hits; ``mrr`` and ``rank@1``. All are ``None``,
+    never 0, when ``ranked`` is ``None`` (the system does not say where its hits come from) or ``gold`` is empty
+    (nothing to find): the keys are the same either way.
     A K beyond the number of hits asked for measures the hits that there are.
     """
     measurable = ranked is not None and bool(gold)
@@ -119,6 +120,9 @@ def profile(
     values[f"ndcg@{k}"] = ndcg_at(found, gold, k) if measurable else None
     if precision:
         values[f"precision@{k}"] = precision_at(found, gold, k) if measurable else None
+    # Whatever their order: what a system is measured on that returns a history and not a ranking.
+    values["recall@all"] = recall_at(found, gold, len(found) or 1) if measurable else None
+    values["fraction@all"] = fraction_at(found, gold, len(found) or 1) if measurable else None
     values["mrr"] = reciprocal_rank(found, gold) if measurable else None
     values["rank@1"] = recall_at(found, gold, 1) if measurable else None
     return {prefix + name: value for name, value in values.items()}

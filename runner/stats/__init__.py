@@ -8,6 +8,7 @@ Nothing is imported here, so that importing the package costs nothing; name the 
 ``exact``             the same interval in the limit of infinitely many resamples
 ``clustered``         intervals and exact tests for few clusters
 ``interval``          the rule that picks the interval that decides
+``cautions``          ties, clusters all alike, passes on a handful of pairs
 ``leverage``          would the verdict stand without any one cluster
 ``verdict``           pass, fail or unresolved, and why; the null band
 ``pairs``             :func:`~runner.stats.pairs.judge_pairs`: all of the above for two arms in one call

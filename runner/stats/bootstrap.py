@@ -98,10 +98,10 @@ def paired_bootstrap(
         from runner.stats.exact import exact_bounds
 
         low, high = exact_bounds(data.sums[0], data.counts[0])
-        mean = _mean(data, 0)
+        mean = _mean(data)
         return Interval(mean, low, high, values.size, data.clusters, None, None, EXACT)
     ratios = Resampler(data.clusters, resamples, seed).ratios(data.sums, data.counts)
-    return interval_of(data, 0, ratios[0], resamples, seed)
+    return interval_of(data, ratios[0], resamples, seed)
 
 
 def bootstrap_many(
@@ -112,7 +112,7 @@ def bootstrap_many(
     resamples: int = 10_000,
     seed: int = 7,
 ) -> list[Interval | None]:
-    """Intervals of many rows (metrics, arms, categories) of the same items from one draw.
+    """Intervals of many rows (metrics, arms, categories) of the same items, with as few draws as there can be.
 
     Parameters
     ----------
@@ -126,25 +126,40 @@ def bootstrap_many(
     Returns
     -------
     list
-        One a row; ``None`` for a row with items in fewer than two clusters. A row that has every item equals
-        :func:`paired_bootstrap` when clusters are given. Where clusters lack a row's items, the number of its clusters
-        that a resample draws varies too, as it should.
+        One a row, equal to :func:`paired_bootstrap` of the items that the row has: a cluster without one of them is
+        not drawn. ``None`` for a row with items in fewer than two clusters.
 
     Raises
     ------
     UsageError
         As :func:`paired_bootstrap`.
     """
-    data = reduce_many(deltas, clusters, present)
-    ratios = Resampler(data.clusters, resamples, seed).ratios(data.sums, data.counts)
-    return [
-        interval_of(data, row, ratios[row], resamples, seed) if np.count_nonzero(data.counts[row]) >= 2 else None
-        for row in range(len(ratios))
-    ]
+    rows = reduce_many(deltas, clusters, present)
+    found: list[Interval | None] = [None] * len(rows)
+    for k, members in by_clusters(rows).items():
+        if k < 2:
+            continue
+        ratios = Resampler(k, resamples, seed).ratios(*stacked(rows, members))
+        for row, line in zip(members, ratios, strict=True):
+            found[row] = interval_of(rows[row], line, resamples, seed)
+    return found
 
 
-def reduce_many(deltas: ArrayLike, clusters: Clusters | None, present: ArrayLike | None) -> ClusterSums:
-    """Check and reduce the rows of :func:`bootstrap_many`.
+def by_clusters(rows: list[ClusterSums]) -> dict[int, list[int]]:
+    """Positions of the rows by their number of clusters: as a draw is of positions, those of one number share it."""
+    groups: dict[int, list[int]] = {}
+    for position, row in enumerate(rows):
+        groups.setdefault(row.clusters, []).append(position)
+    return groups
+
+
+def stacked(rows: list[ClusterSums], members: list[int]) -> tuple[Floats, Floats]:
+    """Sums and counts of rows of one number of clusters, each of shape (members, k)."""
+    return np.concatenate([rows[i].sums for i in members]), np.concatenate([rows[i].counts for i in members])
+
+
+def reduce_many(deltas: ArrayLike, clusters: Clusters | None, present: ArrayLike | None) -> list[ClusterSums]:
+    """Check and reduce the rows of :func:`bootstrap_many`: one reduction a row, over the clusters that hold its items.
 
     Raises
     ------
@@ -164,15 +179,16 @@ def reduce_many(deltas: ArrayLike, clusters: Clusters | None, present: ArrayLike
             raise UsageError(f"present: shape {here.shape} must be that of the deltas, {values.shape}")
         values = np.where(here, values, 0.0)
     as_values(values.ravel(), "deltas")
-    return reduce_clusters(values, clusters, here)
+    if clusters is None and here is not None:
+        return [reduce_clusters(line[None, mask], None) for line, mask in zip(values, here, strict=True)]
+    data = reduce_clusters(values, clusters, here)
+    return [data.row(row) for row in range(len(values))]
 
 
-def interval_of(data: ClusterSums, row: int, ratios: Floats, resamples: int, seed: int) -> Interval:
-    """The percentile interval of one row from its resampled ratios."""
+def interval_of(data: ClusterSums, ratios: Floats, resamples: int, seed: int) -> Interval:
+    """The percentile interval of the one row of ``data`` from its resampled ratios."""
     low, high = percentiles(ratios)
-    used = data.counts[row] > 0
-    n = int(data.counts[row].sum())
-    return Interval(_mean(data, row), low, high, n, int(used.sum()), resamples, seed, ALGORITHM)
+    return Interval(_mean(data), low, high, int(data.counts.sum()), data.clusters, resamples, seed, ALGORITHM)
 
 
 def percentiles(ratios: Floats) -> tuple[float, float]:
@@ -191,7 +207,12 @@ def percentiles(ratios: Floats) -> tuple[float, float]:
         size -= int(np.isnan(ordered).sum())
     if not size:
         raise UsageError("bootstrap: no resample has any of a row's items; use more resamples (10000 is usual)")
-    low, high = (_interpolated(ordered, tail / 100 * (size - 1)) for tail in TAILS)
+    return ordered_percentiles(ordered[:size])
+
+
+def ordered_percentiles(ordered: Floats) -> tuple[float, float]:
+    """:func:`percentiles` of ratios that are sorted already; at least one."""
+    low, high = (_interpolated(ordered, tail / 100 * (ordered.size - 1)) for tail in TAILS)
     return low, high
 
 
@@ -205,6 +226,6 @@ def _interpolated(ordered: Floats, position: float) -> float:
     return below + (above - below) * share if share < 0.5 else above - (above - below) * (1 - share)
 
 
-def _mean(data: ClusterSums, row: int) -> float:
-    mean = float(data.sums[row].sum() / data.counts[row].sum())
+def _mean(data: ClusterSums) -> float:
+    mean = float(data.sums[0].sum() / data.counts[0].sum())
     return 0.0 if abs(mean) < 1e-12 else mean

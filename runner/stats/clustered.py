@@ -28,10 +28,15 @@ class Bounds(Exportable):
 
 @dataclass(frozen=True)
 class ExactTest(Exportable):
-    """A two-sided p and how it was computed."""
+    """A two-sided p, how it was computed, and the least that it could have been.
+
+    ``least`` is the p of the same sizes if every sign agreed, 2 · 2⁻ᵐ for m sums other than 0: no outcome of so few
+    clusters is more significant.
+    """
 
     p: float
     method: str
+    least: float = 0.0
 
 
 def _t_975(df: float) -> float:
@@ -41,13 +46,18 @@ def _t_975(df: float) -> float:
     return float(stdtrit(df, 0.975))
 
 
+def student_factor(df: float) -> float:
+    """t(.975, df)/1.96: by which an interval grows when its variance is estimated with ``df`` degrees of freedom."""
+    return _t_975(df) / _NORMAL_975
+
+
 def few_cluster_factor(k: int) -> float:
     """f(k) = t(.975, k−1)/1.96 · √(k/(k−1)), by which a percentile interval of k clusters is too narrow.
 
     The first factor is Student's for an estimated variance, the second undoes the bootstrap's division by k instead
     of k − 1. Needs k ≥ 2.
     """
-    return _t_975(k - 1) / _NORMAL_975 * math.sqrt(k / (k - 1))
+    return student_factor(k - 1) * math.sqrt(k / (k - 1))
 
 
 def widened(mean: float, low: float, high: float, k: int) -> Bounds:
@@ -130,19 +140,20 @@ def sign_flip_test(sums: Floats, counts: Floats | None = None, null: float = 0.0
     sizes = np.abs(values)
     observed = abs(float(values.sum()))
     if not values.size:
-        return ExactTest(1.0, "nothing to flip")
+        return ExactTest(1.0, "nothing to flip", 1.0)
+    least = least_p(values.size)
     if np.ptp(sizes) <= GUARD:
-        return ExactTest(mcnemar_p(int((values > 0).sum()), int((values < 0).sum())), "binomial")
+        return ExactTest(mcnemar_p(int((values > 0).sum()), int((values < 0).sum())), "binomial", least)
     whole = bool(np.all(sizes == np.rint(sizes)))
     if whole and sizes.sum() * sizes.size <= _MAX_LATTICE_WORK:
-        return ExactTest(_convolved(sizes.astype(np.int64), round(observed)), "convolution")
+        return ExactTest(_convolved(sizes.astype(np.int64), round(observed)), "convolution", least)
     slack = 1e-9 * float(sizes.sum())
     if values.size <= _MAX_ENUMERATED:
         totals = np.zeros(1)
         for size in sizes[:-1]:  # the last sign is fixed: the other half mirrors
             totals = np.concatenate([totals + size, totals - size])
         totals += sizes[-1]
-        return ExactTest(float(np.mean(np.abs(totals) >= observed - slack)), "enumeration")
+        return ExactTest(float(np.mean(np.abs(totals) >= observed - slack)), "enumeration", least)
     # Equal sizes flip together: m of them total size · (2 · Binomial(m, ½) − m).
     generator = np.random.Generator(np.random.PCG64(seed))
     different, times = np.unique(sizes, return_counts=True)
@@ -152,7 +163,13 @@ def sign_flip_test(sums: Floats, counts: Floats | None = None, null: float = 0.0
         totals = (2 * generator.binomial(times, 0.5, (rows, different.size)) - times) @ different
         hits += int((np.abs(totals) >= observed - slack).sum())
         left -= rows
-    return ExactTest((hits + 1) / (_FLIPS + 1), f"monte carlo ({_FLIPS} flips, seed {seed})")
+    drawn = (hits + 1) / (_FLIPS + 1)
+    return ExactTest(drawn, f"monte carlo ({_FLIPS} flips, seed {seed})", max(least, 1 / (_FLIPS + 1)))
+
+
+def least_p(units: int) -> float:
+    """The least two-sided p of ``units`` fair signs, 2 · 2⁻ᵐ: that of them all alike."""
+    return min(1.0, 2.0 ** (1 - units)) if units < 1000 else 0.0
 
 
 def _convolved(sizes: np.ndarray[tuple[int], np.dtype[np.int64]], observed: int) -> float:
@@ -168,6 +185,19 @@ def _convolved(sizes: np.ndarray[tuple[int], np.dtype[np.int64]], observed: int)
         top += int(size)
     distance = np.abs(total - 2 * np.arange(total + 1))
     return min(1.0, float(chances[distance >= observed].sum()))
+
+
+def unseen_share(units: float, seen: int = 0) -> float:
+    """Upper 97.5 % limit (Clopper and Pearson 1934) of a share of which ``seen`` of ``units`` showed.
+
+    With none seen it is 1 − .025^(1/units): what so many units that all agree leave possible. ``units`` may be a
+    fraction, as effective clusters are.
+    """
+    from scipy.special import betaincinv
+
+    if seen >= units:
+        return 1.0
+    return float(betaincinv(seen + 1, units - seen, 0.975))
 
 
 def mcnemar_p(wins: int, losses: int) -> float:

@@ -13,19 +13,27 @@ from typing import Final, Literal
 import numpy as np
 
 from runner.errors import UsageError
-from runner.stats.clustered import Bounds, cr3_interval, effective_clusters, widened
+from runner.stats.clustered import (
+    Bounds,
+    cr3_interval,
+    effective_clusters,
+    few_cluster_factor,
+    student_factor,
+    widened,
+)
 from runner.stats.export import Exportable
 from runner.stats.resample import Floats
 
 Mode = Literal["auto", "percentile"]
-Kind = Literal["percentile", "widened", "cr3_t"]
+Kind = Literal["percentile", "widened", "cr3_t", "tie_bound"]
+Undecidable = Literal["too_few_clusters", "dominant_cluster"]
 
 FEW: Final = 30  # from here on the percentile interval covers well enough
 TOO_FEW: Final = 6  # below, nothing does: one conversation, or five, is a pilot
 
 FEW_CLUSTERS: Final = "few_clusters"
-TOO_FEW_CLUSTERS: Final = "too_few_clusters"
-DOMINANT_CLUSTER: Final = "dominant_cluster"
+TOO_FEW_CLUSTERS: Final[Undecidable] = "too_few_clusters"
+DOMINANT_CLUSTER: Final[Undecidable] = "dominant_cluster"
 
 
 @dataclass(frozen=True)
@@ -35,25 +43,42 @@ class Decision(Exportable):
     Attributes
     ----------
     interval
-        The deciding interval; ``None`` when there is none (one cluster).
+        The deciding interval, or the percentile one where nothing decides; ``None`` with one cluster.
     kind
         Which it is.
-    decidable
-        False when there are too few clusters for any verdict.
+    undecidable
+        Why there can be no verdict: too few clusters, or one that holds nearly everything; ``None`` when there can.
     cr3
         The CR3-t interval, shown beside it.
-    effective
-        g_eff, the effective number of clusters.
+    clusters, effective
+        k, and g_eff, the effective number of clusters.
     warnings
         Among ``few_clusters``, ``too_few_clusters`` and ``dominant_cluster``.
     """
 
     interval: Bounds | None
     kind: Kind | None
-    decidable: bool
+    undecidable: Undecidable | None
     cr3: Bounds | None
+    clusters: int
     effective: float
     warnings: tuple[str, ...]
+
+    @property
+    def decidable(self) -> bool:
+        return self.undecidable is None
+
+    @property
+    def factor(self) -> float:
+        """By how much wider than the normal one an interval of this kind is: f(k), or t(.975, g_eff − 1)/1.96.
+
+        What the interval loses, the minimum detectable effect loses too.
+        """
+        if self.kind == "widened":
+            return few_cluster_factor(self.clusters)
+        if self.kind == "cr3_t":
+            return student_factor(self.effective - 1)
+        return 1.0
 
 
 def one_item_each(counts: Floats) -> bool:
@@ -111,14 +136,19 @@ def decide_interval(sums: Floats, counts: Floats, percentile: Bounds | None, mod
     if dominated and k > 1:
         warnings.append(DOMINANT_CLUSTER)
 
-    bounds, kind, decidable = percentile, "percentile" if percentile else None, percentile is not None
+    bounds = percentile
+    kind: Kind | None = "percentile" if percentile is not None else None
+    undecidable: Undecidable | None = None if percentile is not None else TOO_FEW_CLUSTERS
     if mode == "auto":
         if k < TOO_FEW:
-            decidable = False
+            undecidable = TOO_FEW_CLUSTERS
         elif dominated:
-            bounds, kind = cr3_interval(sums, counts, effective - 1), "cr3_t"
-            decidable = bounds is not None
+            student = cr3_interval(sums, counts, effective - 1)
+            if student is None:
+                undecidable = DOMINANT_CLUSTER
+            else:
+                bounds, kind = student, "cr3_t"
         elif FEW_CLUSTERS in warnings and percentile is not None:
             mean = float(sums.sum() / counts.sum())
             bounds, kind = widened(mean, percentile.low, percentile.high, k), "widened"
-    return Decision(bounds, kind, decidable, cr3, effective, tuple(warnings))  # type: ignore[arg-type]
+    return Decision(bounds, kind, undecidable, cr3, k, effective, tuple(warnings))

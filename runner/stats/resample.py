@@ -54,6 +54,13 @@ class ClusterSums:
     def clusters(self) -> int:
         return int(self.sums.shape[1])
 
+    def row(self, index: int) -> ClusterSums:
+        """One row with the clusters that hold its items, and no other."""
+        used = self.counts[index] > 0
+        return ClusterSums(
+            self.sums[index : index + 1, used], self.counts[index : index + 1, used], self.squares[index : index + 1]
+        )
+
 
 def as_values(values: ArrayLike, name: str) -> Floats:
     """A finite one-dimensional float array, or a clear refusal.
@@ -119,8 +126,9 @@ def reduce_clusters(
 ) -> ClusterSums:
     """Sums and counts by cluster.
 
-    Without clusters every item is its own, and items are sorted by their deltas (largest first when they sum to more
-    than 0, else smallest first), so that neither the order of the input nor which arm is called B can move the result.
+    Without clusters every item is its own, and the items of each row are sorted by their deltas (largest first when
+    they sum to more than 0, else smallest first), so that neither the order of the input nor which arm is called B can
+    move the result.
 
     Parameters
     ----------
@@ -129,18 +137,19 @@ def reduce_clusters(
     clusters
         One key an item, or ``None``.
     present
-        Shape (m, n): which items a row has; all when ``None``.
+        Shape (m, n): which items a row has; all when ``None``. Only with clusters.
     """
     m, n = deltas.shape
     here = np.ones((m, n)) if present is None else present.astype(np.float64)
     values = deltas if present is None else np.where(present, deltas, 0.0)
     squares = np.einsum("ij,ij->i", values, values)
     if clusters is None:
-        order = np.lexsort((*here[::-1], *values[::-1])) if m > 1 or present is not None else np.argsort(values[0])
-        lean = values[0].sum() or (values[0] ** 3).sum()
-        if lean > 0:
-            order = order[::-1]
-        return ClusterSums(values[:, order], here[:, order], squares)
+        assert present is None
+        ordered = np.sort(values, axis=1)
+        for row in range(m):
+            if (values[row].sum() or (values[row] ** 3).sum()) > 0:
+                ordered[row] = ordered[row, ::-1].copy()
+        return ClusterSums(ordered, here, squares)
     codes, k = cluster_codes(clusters, n)
     whole = bool(np.all(values == np.rint(values)))
     sums, counts = np.empty((m, k)), np.empty((m, k))

@@ -10,19 +10,29 @@ from typing import Any, Final, Literal
 
 from runner.errors import Refused
 from runner.stats.bootstrap import Interval
-from runner.stats.clustered import Bounds, ExactTest
+from runner.stats.clustered import Bounds, ExactTest, least_p
 from runner.stats.export import Exportable
-from runner.stats.interval import Kind, Mode
+from runner.stats.interval import DOMINANT_CLUSTER, TOO_FEW, Kind, Mode
 from runner.stats.resample import GUARD
 
 Outcome = Literal["pass", "fail", "unresolved"]
-Reason = Literal["noise_floor", "under_powered", "too_few_clusters", "no_items"]
+Reason = Literal["noise_floor", "under_powered", "too_few_clusters", "dominant_cluster", "no_items"]
+MdeNote = Literal["all_ties", "beyond_discordance", "beyond_range", "too_few_clusters", "dominant_cluster", "no_items"]
 
 DEFAULT_BAND: Final = 0.04  # four points
 LEVERAGE: Final = "leverage"
 FRAGILE_PASS: Final = "fragile_pass"
 UNCLUSTERED: Final = "unclustered"
 ALL_TIES: Final = "all_ties"
+NO_SPREAD: Final = "no_spread"
+_MDE_NOTES: Final[dict[MdeNote, str]] = {
+    "all_ties": "no pair disagrees",
+    "beyond_discordance": "more than the share of pairs that disagree",
+    "beyond_range": "not even the greatest difference there can be",
+    "too_few_clusters": "too few clusters",
+    "dominant_cluster": "one cluster holds nearly everything",
+    "no_items": "no pairs",
+}
 
 
 @dataclass(frozen=True)
@@ -40,21 +50,26 @@ class Verdict(Exportable):
     mean_a, mean_b, delta
         Means over the pairs, and B − A.
     percentile, deciding, deciding_kind, cr3
-        The seed-exact interval, the one that decides and which it is, and CR3-t.
+        The seed-exact interval, the one that decides and which it is, and CR3-t. When every pair is tied, what decides
+        is ``tie_bound`` (:func:`runner.stats.cautions.tie_bound`), as an interval without width proves nothing.
     sign_flip
         Exact two-sided test of the cluster sums against ``min_delta``.
     mcnemar_p
         Exact two-sided McNemar p over items; ``None`` unless all values are 0 or 1.
     wins, losses, ties, discordance
-        Pairs in which B is above, below or at A, and the share of those that differ.
-    mde, icc
-        Minimum detectable effect of this n at 80 % power, given the discordance and the intraclass correlation seen.
-        ``None`` when it cannot be told.
+        Pairs in which B is above, below or at A by their values, and the share of pairs that differ: by their majority
+        labels where those were given (an abstention and a wrong answer differ, and are tied in value), else by values.
+    mde, mde_note, icc
+        About the least effect that this n detects at 80 % power or more, given the discordance and the intraclass
+        correlation seen, and widened as the deciding interval is. The note says why it is ``None`` (``all_ties``,
+        ``beyond_range``, ``too_few_clusters``, ``dominant_cluster``, ``no_items``), or that it is more than the pairs
+        disagree (``beyond_discordance``), so that no difference of such arms would be detected.
     needed_n
-        Pairs that would resolve a difference like this one at 80 % power; only for ``under_powered``.
+        About how many pairs, in clusters of the same size, would resolve a difference like this one at 80 % power, more
+        than n; only for ``under_powered``, and ``None`` where a cluster dominates: it takes more clusters then.
     warnings
         Among ``few_clusters``, ``too_few_clusters``, ``dominant_cluster``, ``leverage``, ``fragile_pass``,
-        ``unclustered`` and ``all_ties``.
+        ``unclustered``, ``all_ties`` and ``no_spread`` (clusters agree more closely than chance would let them).
     """
 
     verdict: Outcome
@@ -83,6 +98,11 @@ class Verdict(Exportable):
     mde: float | None
     needed_n: int | None
     warnings: tuple[str, ...]
+    mde_note: MdeNote | None = None
+
+    @property
+    def _by_items(self) -> bool:
+        return self.mcnemar_p is not None and self.clusters == self.n and self.min_delta == 0
 
     @property
     def companion_p(self) -> float | None:
@@ -90,13 +110,36 @@ class Verdict(Exportable):
 
         For Holm and Benjamini-Hochberg. Against another ``min_delta`` than 0 always the sign-flip.
         """
-        if self.mcnemar_p is not None and self.clusters == self.n and self.min_delta == 0:
+        if self._by_items:
             return self.mcnemar_p
         return None if self.sign_flip is None else self.sign_flip.p
 
+    @property
+    def companion_least_p(self) -> float | None:
+        """The least that :attr:`companion_p` could be, if every unit that differs did so in one direction.
+
+        2 · 2⁻ᵐ for m discordant pairs, or clusters that do not sum to the threshold. Holm's adjustment never lowers
+        when a p is raised, so that ``holm`` of the least p of all arms is the least that their adjusted p could be: at
+        6 clusters 1/32, and .0625 among two arms.
+        """
+        if self._by_items:
+            return least_p(self.wins + self.losses)
+        return None if self.sign_flip is None else self.sign_flip.least
+
     def to_dict(self) -> dict[str, Any]:
-        """Every field, and the companion's p."""
-        return {**super().to_dict(), "companion_p": self.companion_p}
+        """Every field, the companion's p, and the least that it could be."""
+        return {
+            **super().to_dict(),
+            "companion_p": self.companion_p,
+            "companion_least_p": self.companion_least_p,
+        }
+
+    def detects(self, unit: str = "pp", scale: float = 100) -> str:
+        """The minimum detectable effect in words; never empty."""
+        why = "" if self.mde_note is None else f" ({_MDE_NOTES[self.mde_note]})"
+        if self.mde is None:
+            return f"what it detects cannot be told{why}"
+        return f"detects about {self.mde * scale:.1f} {unit}{why}"
 
     def line(self, unit: str = "pp", scale: float = 100) -> str:
         """One line for people: verdict, reason, difference and interval, clusters, discordant pairs, MDE."""
@@ -110,8 +153,7 @@ class Verdict(Exportable):
             low, high = (round(bound * scale, 1) + 0.0 for bound in (self.deciding.low, self.deciding.high))
             parts.append(f"95% CI {low:+.1f} .. {high:+.1f} {unit} ({self.deciding_kind})")
         parts.append(f"n = {self.n}, {self.clusters} clusters, {self.wins + self.losses} discordant")
-        if self.mde is not None:
-            parts.append(f"detects {self.mde * scale:.1f} {unit}")
+        parts.append(self.detects(unit, scale))
         if self.needed_n is not None:
             parts.append(f"about {self.needed_n} pairs would resolve it")
         return "; ".join([*parts, *(f"warning: {name}" for name in self.warnings)])
@@ -137,26 +179,42 @@ def verdict_of(
     return "unresolved", reason, bool(max(abs(low), abs(high)) <= band + GUARD)
 
 
-def band_from_null(interval: Interval | Bounds) -> float:
-    """The null band of an A/A run: the wider side of its interval.
+def excludes_zero(null: Verdict) -> bool:
+    """Whether the deciding interval of an A/A pair excludes 0, which an honest one does by chance 2.5 % a side."""
+    interval = null.deciding
+    return null.clusters >= TOO_FEW and interval is not None and (interval.low > GUARD or interval.high < -GUARD)
+
+
+def band_from_null(null: Verdict) -> float:
+    """The null band of an A/A run: the wider side of its deciding interval.
 
     Parameters
     ----------
-    interval
-        Of the same configuration against itself, over the same items.
+    null
+        Of the same configuration against itself, over the same items. Its ``min_delta`` does not matter.
 
     Raises
     ------
     Refused
-        When the interval excludes 0 (the two runs were not alike) or has no width (a cache answered, or too few items).
+        With fewer than 6 clusters or one that dominates beyond measure, when the interval excludes 0, or when it has no
+        width (a cache answered, or too few items).
     """
-    if interval.low > GUARD or interval.high < -GUARD:
+    interval = null.deciding
+    if null.clusters < TOO_FEW:
         raise Refused(
-            f"band: the A/A interval {interval.low:+.4f} .. {interval.high:+.4f} excludes 0, so the two runs were not "
-            "alike; find what differed before using them as a null"
+            f"band: {null.clusters} clusters are too few to measure noise ({TOO_FEW} are needed); add clusters or set "
+            "gate.band"
+        )
+    if interval is None or null.reason == DOMINANT_CLUSTER:
+        raise Refused("band: one cluster holds nearly all items, so noise cannot be measured; add clusters")
+    if excludes_zero(null):
+        raise Refused(
+            f"band: the A/A interval {interval.low * 100:+.1f} .. {interval.high * 100:+.1f} pp excludes 0: either "
+            "something changed that no setting tells (the code or the data of the system, a served model), or it is "
+            "chance, 2.5 % a side; repeat the A/A run before either number is used"
         )
     band = max(abs(interval.low), abs(interval.high))
-    if band <= GUARD:
+    if null.wins + null.losses == 0 or band <= GUARD:
         raise Refused(
             "band: the A/A runs agree on every item, which is no evidence about noise; check that nothing was cached, "
             "add items, or set gate.band"
@@ -193,4 +251,5 @@ def no_items(min_delta: float, band: float, mode: Mode, *, unclustered: bool = F
         mde=None,
         needed_n=None,
         warnings=(UNCLUSTERED,) if unclustered else (),
+        mde_note="no_items",
     )

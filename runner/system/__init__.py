@@ -7,34 +7,21 @@ from the validated name. ``tests/system/test_conformance.py`` runs against every
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import logging
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import runner
 from runner import lookup
 from runner.config import ArmConfig, Strict, checked
-from runner.errors import (
-    ConfigError,
-    EndpointUnusable,
-    IngestError,
-    MissingExtra,
-    NotSettled,
-    RunnerError,
-    SearchError,
-    SystemFault,
-    UsageError,
-)
-from runner.types import Event, Query, Receipt, Retrieval
+from runner.errors import ConfigError, MissingExtra
+from runner.types import Completion, Event, Hit, Query, Receipt, Retrieval
 
-T = TypeVar("T")
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from runner.llm import Model, Request
+    from runner.llm.prices import Prices
 
 
 @dataclass(frozen=True)
@@ -48,15 +35,17 @@ class Capabilities:
     honours_k: bool = True
     sources: bool = True  # returns the ids of the events behind a hit
     durable: bool = False  # has a source of truth apart from its index
-    reads_gold: bool = False  # the oracle control, and nothing else
+    reads_gold: bool = False  # the oracle control, and nothing else: `build` refuses any other
+    ranked: bool = True  # hits come by relevance; otherwise their order tells nothing, and no metric may read it
 
 
 @dataclass(frozen=True)
 class Provenance:
     """What a system says of itself when it opens; the system-side rows of the instrument.
 
-    ``embedder`` and ``reranker`` name model and sha256, ``"none"`` when there is none, ``"unknown"`` when the system
-    does not tell. ``fake`` marks an embedder that carries no meaning.
+    ``build`` is what :func:`build_version` gives, or what a server says of itself. ``embedder`` and ``reranker`` name
+    model and sha256 (or a declared revision), ``"none"`` when there is none, and exactly ``"unknown"`` when it is not
+    known which weights answer. ``fake`` marks an embedder that carries no meaning.
     """
 
     build: str
@@ -69,9 +58,16 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Opening:
-    """What a run hands to a system: where caches live, and nothing about questions."""
+    """What a run hands to a system: where caches live, how a model is asked, and nothing about questions.
+
+    A system that asks a model during a search awaits ``complete(model, request)`` from its :meth:`MemorySystem.search`:
+    the run then journals the call, prices it, holds it to the budget and counts its usage. Without it the system calls
+    ``model.complete(request)`` itself, and nobody counts.
+    """
 
     cache_dir: Path | None = None  # None: keep caches in memory
+    complete: Callable[[Model, Request], Awaitable[Completion]] | None = None
+    prices: Prices | None = None  # None: the shipped list
 
 
 @dataclass(frozen=True)
@@ -144,6 +140,11 @@ class MemorySystem:
         """Knobs that cannot change a retrieval in that harness, each with the reason."""
         return {}
 
+    @classmethod
+    def caveats(cls, harness: str) -> list[str]:
+        """What a reader of results must know of this system in that harness, a sentence each."""
+        return []
+
     def missing(self) -> str | None:
         """Name of the extra of this distribution that the arm needs and that is not installed; imports nothing."""
         return None
@@ -211,110 +212,6 @@ class MemorySystem:
         """Release what :meth:`open` took."""
 
 
-@dataclass
-class _Namespace:
-    """What one namespace holds: its events in the order written, and the index made of them when first needed."""
-
-    events: list[Event] = field(default_factory=list)
-    prepared: list[Any] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
-    store: Any = None
-    ready: bool = False
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
-class EmbeddedSystem(MemorySystem):
-    """A synchronous in-process system: its methods run in threads of its own, behind their own limit.
-
-    Subclasses write :meth:`index` (all events of a namespace to whatever a search needs) and :meth:`find`; one whose
-    index holds something expensive for each event makes that in :meth:`prepare`, which runs once an event. Writes to
-    one namespace append; the index is made when it is settled or first searched, and once.
-    """
-
-    threads: ClassVar[int] = 2
-    searches: ClassVar[int | None] = threads
-
-    def __init__(self, arm: ArmConfig) -> None:
-        super().__init__(arm)
-        self._spaces: dict[str, _Namespace] = {}
-        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix=arm.system)
-
-    async def _threaded(self, fault: type[SystemFault], function: Callable[..., T], *args: Any) -> T:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
-        except (SystemFault, UsageError, EndpointUnusable):
-            raise
-        except RunnerError as error:
-            raise fault(str(error)) from error
-        except Exception as error:  # a failure becomes the status of a row, with its traceback in the log
-            log.exception("%s failed", self.arm.system)
-            reason = (str(error).splitlines() or [""])[0][:200]
-            raise fault(f"system '{self.arm.system}' failed: {type(error).__name__}: {reason}") from error
-
-    def prepare(self, events: Sequence[Event]) -> Prepared:
-        """Make what is expensive for newly written events, before they are indexed."""
-        return Prepared()
-
-    def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> Any:
-        """Build the store of one namespace from all its events, in the order written."""
-        raise NotImplementedError
-
-    def find(self, store: Any, query: Query) -> Retrieval:
-        """Search one store."""
-        raise NotImplementedError
-
-    async def open(self, opening: Opening) -> Provenance:
-        self.require()
-        return Provenance(build=build_version())
-
-    async def reset(self, ns: str) -> None:
-        self._spaces[ns] = _Namespace()
-
-    async def erase(self, ns: str) -> None:
-        self._spaces.pop(ns, None)
-
-    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
-        space = self._spaces.setdefault(ns, _Namespace())
-        async with space.lock:
-            ids = [event.id for event in events]
-            fresh = set(ids)
-            if len(fresh) != len(ids) or not fresh.isdisjoint(space.ids):
-                again = next(name for at, name in enumerate(ids) if name in space.ids or name in ids[:at])
-                raise IngestError(f"event '{again}' was written twice; event ids are unique within a scenario")
-            prepared = await self._threaded(IngestError, self.prepare, events)
-            space.events += events
-            space.prepared += prepared.items
-            space.ids |= fresh
-            space.ready = False
-        return receipt_of(events, computed=prepared.computed, reused=prepared.reused)
-
-    async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
-        space = self._spaces.get(ns)
-        if space is None:
-            raise NotSettled(f"nothing was written to namespace '{ns}'; write before settling")
-        await self._indexed(space, IngestError)
-
-    async def search(self, ns: str, query: Query) -> Retrieval:
-        space = self._spaces.get(ns)
-        if space is None:
-            raise SearchError(f"namespace '{ns}' was never written or is erased; write to it before searching")
-        if not space.events:
-            return Retrieval()
-        store = await self._indexed(space, SearchError)
-        return await self._threaded(SearchError, self.find, store, query)
-
-    async def _indexed(self, space: _Namespace, fault: type[SystemFault]) -> Any:
-        async with space.lock:
-            if not space.ready and space.events:
-                space.store = await self._threaded(fault, self.index, tuple(space.events), tuple(space.prepared))
-                space.ready = True
-            return space.store
-
-    async def close(self) -> None:
-        self._spaces.clear()
-        self._pool.shutdown(wait=True)
-
-
 def spoken(event: Event) -> str:
     """An event as one line of prose: who, then what. The text that every embedded system indexes and returns."""
     return f"{event.actor}: {event.text}" if event.actor else event.text
@@ -330,9 +227,9 @@ def receipt_of(events: Sequence[Event], *, times: str = "native", computed: int 
     return Receipt(events=len(events), sha256=sha.hexdigest(), times=times, computed=computed, reused=reused)
 
 
-def build_version() -> str:
-    """What an embedded system gives as its build: this distribution's own version."""
-    return f"agent-memory-runner {runner.__version__}"
+def line_of(hit: Hit) -> str:
+    """One hit as a reader sees it: when, then what. The recall budget counts these lines, one newline between two."""
+    return hit.text if hit.time is None else f"[{hit.time:%d %B %Y, %H:%M}] {hit.text}"
 
 
 def names() -> list[str]:
@@ -352,5 +249,44 @@ def find(name: str) -> type[MemorySystem]:
 
 
 def build(arm: ArmConfig) -> MemorySystem:
-    """The system that an arm names, its settings and knobs checked."""
-    return find(arm.system)(arm)
+    """The system that an arm names, its settings and knobs checked.
+
+    Raises
+    ------
+    ConfigError
+        With every problem of the arm, or when a system other than the shipped oracle asks to read the gold.
+    """
+    system = find(arm.system)(arm)
+    if system.capabilities.reads_gold and not (arm.system == "oracle" and is_shipped(type(system))):
+        raise ConfigError(
+            [
+                f"arm.system: '{arm.system}' sets capabilities.reads_gold, which is kept for the shipped control "
+                "'oracle': a memory that is told the answers measures nothing; leave it False"
+            ]
+        )
+    return system
+
+
+# Below the contract, on which both stand. A leading underscore keeps a module out of the look-up.
+from runner.system._build import build_version, is_shipped  # noqa: E402
+from runner.system._embedded import EmbeddedSystem  # noqa: E402
+
+__all__ = [
+    "Capabilities",
+    "EmbeddedSystem",
+    "MemorySystem",
+    "NoIngest",
+    "NoKnobs",
+    "NoSettings",
+    "Opening",
+    "Prepared",
+    "Provenance",
+    "build",
+    "build_version",
+    "find",
+    "is_shipped",
+    "line_of",
+    "names",
+    "receipt_of",
+    "spoken",
+]

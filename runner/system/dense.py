@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from runner.system.parts.embed import Vectors
 from runner.system.parts.hits import hit_of, within
@@ -24,8 +25,10 @@ class Dense(VectorSystem):
 
     def find(self, store: Store, query: Query) -> Retrieval:
         events, vectors = store
-        scores = (vectors @ self.embedder.query(query.text)).astype(np.float64)
-        return within((hit_of(events[at], float(scores[at])) for at in order(scores)), query)
+        asked = self.embedder.asked(query.text)
+        scores = (vectors @ asked.vectors[0]).astype(np.float64)
+        found = within((hit_of(events[at], float(scores[at])) for at in order(scores)), query)
+        return replace(found, cached=asked.reused > 0)
 
 
 SYSTEM = Dense

@@ -6,7 +6,7 @@ The stages run in this order; a knob that is off is not computed::
     legs       bm25, dense, graph, temporal_arm       each a ranking of the events
     fusion     reciprocal ranks, k = 60
     followup   a second round of bm25 and dense legs, asked in the words of the first round's top hits
-    temporal   events of the time that the question names move up
+    temporal   events of the time that the question names move up, and the cross-encoder reads the events' dates
     mmr        hits that repeat each other move down
     cross_encoder   the first 20 are read again, together with the question
     min_overlap     abstain when nothing returned shares the question's words
@@ -14,7 +14,6 @@ The stages run in this order; a knob that is off is not computed::
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from pydantic import Field
 from runner.config import ArmConfig, ModelConfig, Strict
 from runner.errors import ConfigError
 from runner.system import Opening, Provenance, spoken
+from runner.system._threads import once
 from runner.system.parts import embed, feedback, onnx
 from runner.system.parts.dates import asks_when, spans
 from runner.system.parts.graph import TermGraph
@@ -123,9 +123,10 @@ class Hybrid(VectorSystem):
     async def open(self, opening: Opening) -> Provenance:
         opened = await super().open(opening)
         if self.knobs.cross_encoder:
-            self._reranker = await asyncio.to_thread(Reranker, self.cache)
+            self._reranker = await once(Reranker, self.cache)
             opened = replace(opened, reranker=self._reranker.identity)
         if self._hyde is not None:
+            self._hyde.open(opening)
             fake = opened.fake or self.settings.hyde.provider == "fake"
             opened = replace(opened, fake=fake, extra={**opened.extra, "hyde": self._hyde.identity})
         return opened
@@ -133,9 +134,8 @@ class Hybrid(VectorSystem):
     async def search(self, ns: str, query: Query) -> Retrieval:
         if self._hyde is None:
             return await super().search(ns, query)
-        text, usage = await self._hyde.expand(query.text, query.now)
-        asked = _Expanded(**{**structs.asdict(query), "text": text, "question": query.text})
-        return structs.replace(await super().search(ns, asked), usage=usage)
+        text = await self._hyde.expand(query.text, query.now)
+        return await super().search(ns, _Expanded(**{**structs.asdict(query), "text": text, "question": query.text}))
 
     def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> Store:
         texts = [spoken(event) for event in events]
@@ -153,25 +153,31 @@ class Hybrid(VectorSystem):
 
     def find(self, store: Store, query: Query) -> Retrieval:
         question = query.question if isinstance(query, _Expanded) else query.text
-        fused = self._fused(store, query, question)
+        embedded = self.embedder.asked(query.text)
+        named = spans(question, query.now) if store.timeline is not None else []
+        away = store.timeline.distance(named) if store.timeline is not None and named else None
+        fused = self._fused(store, query, question, embedded.vectors[0], away)
         ranked = order(fused, above=0.0)
+        reused = embedded.reused
         if self.knobs.mmr:
             ranked = _diverse(store, ranked, fused)
         shown: list[float | None] = [float(fused[at]) for at in ranked]
         if self.knobs.cross_encoder:
             head = ranked[:RERANKED]
-            logits = self._reranker.score(question, [store.texts[at] for at in head])
+            texts = [_dated(store, at) if self.knobs.temporal and named else store.texts[at] for at in head]
+            scored = self._reranker.score(question, texts)
+            logits, reused = scored.logits, scored.reused  # its time is that of a hundred embedded questions
             best = order(logits)
             ranked = np.concatenate([head[best], ranked[RERANKED:]])
             # A logit and a fused score are not on one scale: what was not read again shows none.
             shown = [*(float(logits[at]) for at in best), *([None] * (len(ranked) - len(head)))]
         found = within((hit_of(store.events[at], score) for at, score in zip(ranked, shown, strict=True)), query)
+        found = structs.replace(found, cached=reused > 0)
         return self._gated(found, question) if self.knobs.min_overlap else found
 
-    def _fused(self, store: Store, query: Query, question: str) -> Floats:
+    def _fused(self, store: Store, query: Query, question: str, vector: feedback.Vector, away: Floats | None) -> Floats:
         knobs = self.knobs
         asked = stems([query.text])[0]
-        vector = self.embedder.query(query.text)
         similar = (store.vectors @ vector).astype(np.float64)
         rankings = [
             order(store.lexical.weighted(Counter(asked)), above=knobs.min_score.bm25),
@@ -179,8 +185,6 @@ class Hybrid(VectorSystem):
         ]
         if store.graph is not None:
             rankings.append(order(store.graph.score(Counter(asked)), above=0.0))
-        named = spans(question, query.now) if store.timeline is not None else []
-        away = store.timeline.distance(named) if store.timeline is not None and named else None
         if knobs.temporal_arm and store.timeline is not None:
             leg = _by_time(store.timeline, away, similar, question)
             if leg is not None:
@@ -214,6 +218,12 @@ class Hybrid(VectorSystem):
         await super().close()
         if self._hyde is not None:
             await self._hyde.close()
+
+
+def _dated(store: Store, at: int) -> str:
+    """An event with its date before it: what a cross-encoder needs to match it with the time a question names."""
+    time = store.events[at].time
+    return store.texts[at] if time is None else f"{time:%d %B %Y}: {store.texts[at]}"
 
 
 def _diverse(store: Store, ranked: Order, fused: Floats) -> Order:

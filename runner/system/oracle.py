@@ -13,7 +13,7 @@ from runner.types import Event, Query
 class Oracle(Replay):
     """Returns what the benchmark names as evidence, oldest first; a question without evidence gets nothing."""
 
-    capabilities = Capabilities(reads_gold=True)
+    capabilities = Capabilities(reads_gold=True)  # ranked: no hit of it is better than another
 
     def choose(self, events: Sequence[Event], query: Query) -> Iterable[Event]:
         if query.evidence is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import threading
@@ -23,7 +24,7 @@ from runner.errors import (
 )
 from runner.experiment import Ready, execute, prepare
 from runner.record.rundir import RunDir
-from runner.system import MemorySystem, Opening, Provenance, receipt_of
+from runner.system import Capabilities, MemorySystem, Opening, Provenance, receipt_of
 from runner.types import Event, Hit, Query, Receipt, Retrieval, Row
 
 
@@ -58,7 +59,7 @@ class Recording(MemorySystem):
         self.queries: list[Query] = []
 
     def _fail(self, step: str, ns: str) -> None:
-        fault = self.faults.get(f"{step} {ns}") or self.faults.get(step)
+        fault = self.faults.get(f"{step} {ns.split('-', 2)[-1]}") or self.faults.get(step)
         if fault is not None:
             raise fault
 
@@ -79,7 +80,6 @@ class Recording(MemorySystem):
     async def search(self, ns: str, query: Query) -> Retrieval:
         self.queries.append(query)
         self._fail("search", ns)
-        self._fail("search", query.text)
         return Retrieval(
             hits=tuple(Hit(key=e.id, text=e.text, sources=(e.id,), time=e.time) for e in self.store[ns][: query.k])
         )
@@ -137,11 +137,11 @@ def test_faults_of_a_system_become_statuses_and_the_rest_goes_on(tmp_path: Path)
     config = experiment(scenarios=6)
     scenarios = [s.id for s in prepare(config).harness.load(config.slice)]
     faults: dict[str, Exception] = {
-        f"write bench-{scenarios[0]}": IngestError("429 from the store"),
-        f"settle bench-{scenarios[1]}": NotSettled("still indexing"),
-        f"search bench-{scenarios[2]}": SearchError("500"),
-        f"write bench-{scenarios[3]}": KeyError("a bug of the system"),
-        f"search bench-{scenarios[4]}": ValueError("another"),
+        f"write {scenarios[0]}": IngestError("429 from the store"),
+        f"settle {scenarios[1]}": NotSettled("still indexing"),
+        f"search {scenarios[2]}": SearchError("500"),
+        f"write {scenarios[3]}": KeyError("a bug of the system"),
+        f"search {scenarios[4]}": ValueError("another"),
     }
     ready, system = ready_for(config, faults)
     run = start(tmp_path / "run", config)
@@ -156,11 +156,102 @@ def test_faults_of_a_system_become_statuses_and_the_rest_goes_on(tmp_path: Path)
         scenarios[4]: {"search_error"},
         scenarios[5]: {"ok"},
     }
-    assert sorted(system.erased) == sorted(f"bench-{s}" for s in scenarios)
+    run_id = run.read_json("provenance.json")["run_id"]
+    assert sorted(system.erased) == sorted(f"bench-{run_id}-{s}" for s in scenarios)
     summary = run.read_json("summary.json")
     assert summary["errors"] == 20
     assert summary["groups"]["overall_all"]["errors"] == 20
     assert "a bug of the system" in next(r.error for r in rows_of(run).values() if r.scenario == scenarios[3])
+
+
+class Short(Recording):
+    """Takes three events of a history, and says so."""
+
+    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
+        await super().write(ns, events[:3])
+        return receipt_of(events[:3])
+
+
+class Reordering(Recording):
+    """Takes everything, in another order."""
+
+    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
+        return await super().write(ns, events[::-1])
+
+
+class Crowded(Recording):
+    """Keeps one history only, whatever the namespace; counts how many it is given at once."""
+
+    capabilities = Capabilities(namespaces=False)
+    at_once = most = 0
+
+    async def reset(self, ns: str) -> None:
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await super().reset(ns)
+
+    async def erase(self, ns: str) -> None:
+        self.at_once -= 1
+        await super().erase(ns)
+
+
+class Timeless(Recording):
+    capabilities = Capabilities(timestamps=False)
+
+
+class Slow(Recording):
+    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+
+def run_with(tmp_path: Path, kind: type[Recording], **run: Any) -> tuple[RunDir, Recording]:
+    config = experiment(**run)
+    system = kind(config.arm)
+    run_dir = start(tmp_path / kind.__name__, config)
+    execute(run_dir, dataclasses.replace(prepare(config), system=system), Watch(), cache_dir=None)
+    return run_dir, system
+
+
+def test_a_system_that_took_less_than_it_was_given_is_not_scored(tmp_path: Path) -> None:
+    run, _ = run_with(tmp_path, Short)
+    assert {row.status for row in run.rows()} == {"ingest_error"}
+    assert "60 events were written and the system took 3" in next(iter(run.rows())).error
+
+
+def test_another_order_is_flagged(tmp_path: Path) -> None:
+    run, _ = run_with(tmp_path, Reordering)
+    assert all("ingest_altered" in row.flags for row in run.rows())
+
+
+def test_a_system_without_namespaces_gets_one_history_at_a_time(tmp_path: Path) -> None:
+    run, system = run_with(tmp_path, Crowded, scenarios=5)
+    assert isinstance(system, Crowded)
+    assert system.most == 1
+    assert run.read_json("provenance.json")["system"]["capabilities"]["namespaces"] is False
+
+
+def test_a_system_without_timestamps_gets_them_in_the_text(tmp_path: Path) -> None:
+    run, _ = run_with(tmp_path, Timeless)
+    assert all("times_in_text" in row.flags for row in run.rows())
+    hit = next(iter(run.texts())).hits[0]
+    assert hit.time is not None
+    assert hit.text.startswith(f"[{hit.time:%d %B %Y}, ")
+
+
+def test_a_write_that_hangs_is_a_status(tmp_path: Path) -> None:
+    run, _ = run_with(tmp_path, Slow, write_s=0.05)
+    assert {row.status for row in run.rows()} == {"ingest_error"}
+    assert "run.write_s" in next(iter(run.rows())).error
+
+
+def test_a_system_that_does_not_open_is_one_line(tmp_path: Path) -> None:
+    class Closed(Recording):
+        async def open(self, opening: Opening) -> Provenance:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    with pytest.raises(RunnerError, match="did not open: ConnectionRefusedError"):
+        run_with(tmp_path, Closed)
 
 
 def test_no_gold_reaches_a_system(tmp_path: Path) -> None:
@@ -178,8 +269,6 @@ def test_no_gold_reaches_a_system(tmp_path: Path) -> None:
 def test_a_search_that_hangs_is_a_status(tmp_path: Path) -> None:
     class Hanging(Recording):
         async def search(self, ns: str, query: Query) -> Retrieval:
-            import asyncio
-
             await asyncio.sleep(60)
             raise AssertionError
 
@@ -252,11 +341,14 @@ def test_aggregates_after_a_budget_stop_and_resume_equal_an_uninterrupted_run(tm
 def test_a_money_budget_needs_prices_and_is_kept(tmp_path: Path) -> None:
     with Stub() as stub:
         price = (100 * 0.40 + 5 * 1.60) / 1e6
-        config = experiment(stub.url, max_usd=price * 10.5, concurrency=1)
+        config = experiment(stub.url, max_usd=price * 40, concurrency=8, scenarios=20)
         run = start(tmp_path / "run", config)
         with pytest.raises(Stopped, match="max_usd"):
             execute(run, ready_for(config)[0], Watch(), cache_dir=None)
-        assert stub.state.requests == 10
+        # What is spent stays below the budget, the calls in flight included, and comes near it.
+        spent = sum(call.completion.usage.usd or 0 for call in run.calls())
+        assert sum(1 for _ in run.calls()) == stub.state.requests
+        assert price * 10 < spent <= price * 40
     unknown = config.model_copy(update={"reader": config.reader.model_copy(update={"model": "nobody-knows"})})
     run = start(tmp_path / "unknown", unknown)
     with pytest.raises(RunnerError, match="no price is known for nobody-knows"):
@@ -347,6 +439,17 @@ def test_nothing_finishing_ends_the_run(tmp_path: Path) -> None:
         run = start(tmp_path / "run", config)
         with pytest.raises(Stopped, match=r"nothing finished for 0\.5 s"):
             execute(run, ready_for(config)[0], Watch(), cache_dir=None)
+
+
+def test_a_paid_reply_that_is_of_no_use_is_counted(tmp_path: Path) -> None:
+    with Stub(always="empty_text") as stub:
+        config = experiment(stub.url, scenarios=1, stop_after_errors=None)
+        run = start(tmp_path / "run", config)
+        execute(run, ready_for(config)[0], Watch(), cache_dir=None)
+        assert {row.status for row in run.rows()} == {"reader_error"}
+        assert run.read_json("summary.json")["usage"]["reader"]["calls"] == stub.state.requests == 4
+        execute(run, ready_for(config)[0], Watch(), cache_dir=None, retry_errors=True)
+        assert stub.state.requests == 8  # a fault is never taken for an answer
 
 
 def test_what_exceeds_the_budget_is_cut_and_flagged(tmp_path: Path) -> None:

@@ -77,6 +77,13 @@ def test_a_storm_of_429_ends_at_the_deadline() -> None:
     assert "until the deadline of 0.7 s" in str(faults[0])
 
 
+def test_the_deadline_in_the_middle_of_a_later_request_is_told_as_what_it_is() -> None:
+    with Stub(plan=["500", "hang"]) as stub:
+        (fault,) = through(stub, Policy(deadline_s=0.5, timeout_s=5, backoff_s=0.02))
+    assert isinstance(fault, HttpFault)
+    assert (fault.status, str(fault).split(":")[0]) == (500, "HTTP 500 until the deadline of 0.5 s")
+
+
 def test_a_wait_beyond_the_deadline_is_not_waited() -> None:
     with Stub(always="429", retry_after="30") as stub:
         start = time.monotonic()
@@ -163,6 +170,7 @@ SHOWN: list[tuple[str | bytes, Callable[[str], bool]]] = [
     (b"\xff\x00\x1b[31m", lambda text: "\x1b" not in text and "\x00" not in text),
     ("x" * 500, lambda text: len(text) == 200 and text.endswith("…")),
     ("y" * 190 + " sk-abcdefghijklmnopqrstuvwx", lambda text: "sk-" not in text),
+    ("y" + " " * 1580 + "sk-abcdefghijklmnopqrstuvwx" * 2, lambda text: text == "y"),  # cut before it can be known
 ]
 
 

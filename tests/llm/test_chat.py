@@ -117,6 +117,76 @@ def test_usage_that_is_not_told_is_estimated_and_says_so() -> None:
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (9 // 4, 11 // 4)
 
 
+def test_an_estimate_is_priced_where_the_model_is_listed() -> None:
+    with Stub(always="no_usage", reply="x" * 4_000) as stub:
+        (reply,), _ = ask(config(stub.url))
+    assert not reply.usage.measured
+    assert reply.usage.usd == pytest.approx((2 * 0.4 + 1_000 * 1.6) / 1e6)
+
+
+USAGE = b'"usage": {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 400}}'
+LOST = [
+    (b'{"choices": [{"message": {"content": " "}}], %s}' % USAGE, "empty reply"),
+    (b'{"choices": [], %s}' % USAGE, "no choices"),
+    (b'{"choices": "none", %s}' % USAGE, "no chat completion"),
+    (b'{"choices": [{"message": 5}], "model": 7, %s}' % USAGE, "no chat completion"),
+    (b'{"error": "cut off", %s}' % USAGE, "an error: cut off"),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), LOST)
+def test_a_reply_of_no_use_that_was_paid_for_tells_its_usage(body: bytes, words: str) -> None:
+    with Stub(body=body) as stub:
+        (fault,), _ = ask(config(stub.url))
+    assert isinstance(fault, ModelFault)
+    assert words in str(fault)
+    assert fault.usage is not None
+    usage = fault.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (1000, 10, 400)
+    assert (usage.calls, usage.measured) == (1, True)
+    assert usage.usd == pytest.approx((600 * 0.4 + 400 * 0.1 + 10 * 1.6) / 1e6)
+
+
+def test_an_empty_reply_that_tells_no_usage_is_estimated() -> None:
+    with Stub(body=b'{"choices": [{"message": {"content": ""}}]}') as stub:
+        (fault,), _ = ask(config(stub.url))
+    assert fault.usage is not None
+    assert (fault.usage.measured, fault.usage.input_tokens, fault.usage.output_tokens) == (False, 2, 0)
+
+
+@pytest.mark.parametrize("fault", ["html", "truncated", "error200", "empty_choices", "418", "500", "drop", "hang"])
+def test_what_tells_no_cost_is_not_counted(fault: str) -> None:
+    with Stub(always=fault) as stub:
+        (error,), _ = ask(config(stub.url, timeout_s=0.5))
+    assert isinstance(error, ModelFault)
+    assert error.usage is None
+
+
+@pytest.mark.parametrize("usage", [b'"many"', b"[]", b'{"prompt_tokens": -1, "completion_tokens": 2}', b"null", b"{}"])
+def test_a_strange_usage_block_does_not_cost_the_answer(usage: bytes) -> None:
+    with Stub(body=b'{"choices": [{"message": {"content": "Oslo"}}], "usage": %s}' % usage) as stub:
+        (reply,), _ = ask(config(stub.url))
+    assert (reply.text, reply.usage.measured) == ("Oslo", False)
+
+
+PARAMS: list[tuple[dict[str, Any], int]] = [
+    ({}, 256),
+    ({"max_tokens": 200}, 200),
+    ({"max_completion_tokens": 50, "max_tokens": 200}, 50),
+    ({"max_tokens": None}, 256),
+    ({"max_tokens": "many"}, 256),
+]
+
+
+@pytest.mark.parametrize(("params", "out"), PARAMS)
+def test_a_call_is_priced_before_it_is_sent(params: dict[str, Any], out: int) -> None:
+    chosen = config("http://127.0.0.1:1/v1", params=params)
+    request = Requests(chosen).of([{"role": "user", "content": "x" * 4_000}])
+    assert connect(chosen, Prices.load()).estimate(request) == pytest.approx((1_000 * 0.4 + out * 1.6) / 1e6)
+    unlisted = config("http://127.0.0.1:1/v1", model="someone/else")
+    assert connect(unlisted, Prices.load()).estimate(request) is None
+
+
 def test_a_cut_reply_says_so_and_an_unlisted_model_has_no_price() -> None:
     with Stub(always="length", model="someone/else") as stub:
         (reply,), _ = ask(config(stub.url))
@@ -176,6 +246,15 @@ def test_keys_come_from_the_environment_and_never_come_back(monkeypatch: pytest.
     assert "$SOME_KEY" in str(fault)
 
 
+def test_a_key_under_any_name_is_hidden_even_where_a_body_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_LOGIN", "plain-key-of-no-known-shape")
+    body = "x" * 185 + " plain-key-of-no-known-shape"
+    for status in ("401", "500"):
+        with Stub(always=status, error_body=body) as stub:
+            (fault,), _ = ask(config(stub.url, api_key_env="MY_LOGIN"))
+        assert "plain" not in str(fault)
+
+
 def test_no_key_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OTHER_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -212,7 +291,7 @@ def test_reader_and_judge_share_one_client_and_one_gate() -> None:
         reader, judge = (connect(config(url, name=name), Prices.load()) for name in ("reader", "judge"))
         request = Requests(config(url)).of([{"role": "user", "content": "x"}])
         await asyncio.gather(reader.complete(request), judge.complete(request))
-        one, other = reader._endpoint, judge._endpoint  # type: ignore[attr-defined]
+        one, other = reader._channel.endpoint, judge._channel.endpoint  # type: ignore[attr-defined]
         assert one is other
         await reader.close()
         await judge.complete(request)  # the other still uses it
@@ -256,6 +335,9 @@ def test_the_hash_of_a_request_covers_all_that_decides_the_reply() -> None:
 
     assert sha() == sha() == sha(timeout_s=9, name="other")
     assert len({sha(), sha("y"), sha(model="m"), sha(params={"seed": 1}), sha(provider="fake")}) == 5
+    command = {"provider": "command", "command": ["a"]}
+    others = [{"command": ["a", "b"]}, {"output": {"text": "answer"}}, {"params": {"seed": 1}}]
+    assert len({sha(**command), *(sha(**{**command, **other}) for other in others)}) == 4
     two = Requests(config("http://127.0.0.1:1/v1"))
     split = two.of([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}])
     assert split.sha256 != two.of([{"role": "user", "content": "auserb"}]).sha256

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from runner.config import ModelConfig
-from runner.errors import EndpointUnusable, ModelFault
-from runner.llm import Requests, connect
+from runner.config import CommandOutput, ModelConfig
+from runner.errors import ConfigError, EndpointUnusable, ModelFault
+from runner.llm import Requests, connect, instrument_params, require
 from runner.llm.command import at
 from runner.llm.prices import Prices
 from runner.types import Completion
@@ -96,6 +96,57 @@ def test_a_fault_is_one_clear_line(script: str, words: str) -> None:
     assert not isinstance(fault, EndpointUnusable)
     assert words in str(fault)
     assert "\n" not in str(fault)
+
+
+def test_a_reply_of_no_use_that_was_paid_for_tells_its_usage() -> None:
+    for lost in ({"is_error": True}, {"result": ""}, {"result": None}):
+        fault = run(f"print({json.dumps({**GOOD, **lost})!r})")
+        assert isinstance(fault, ModelFault)
+        assert fault.usage is not None
+        assert (fault.usage.usd, fault.usage.input_tokens, fault.usage.calls) == (0.0125, 812, 1)
+    only_cost = run('print(\'{"is_error": true, "total_cost_usd": 0.5}\')')
+    assert (only_cost.usage.usd, only_cost.usage.measured) == (0.5, False)
+    for script in ('print(\'{"is_error": true, "result": "log in"}\')', "print('words')", "import sys; sys.exit(1)"):
+        assert run(script).usage is None
+
+
+def test_an_estimate_is_priced_where_the_model_is_listed() -> None:
+    reply = run('print(\'{"result": "abcdefgh"}\')', "x" * 3_993, model="gpt-4.1-mini")
+    assert not reply.usage.measured
+    assert reply.usage.usd == pytest.approx((1_000 * 0.4 + 2 * 1.6) / 1e6)  # with "rules" and two line ends: 4,000
+
+
+def test_cached_tokens_are_read_where_a_path_is_given() -> None:
+    script = f"print({json.dumps({**GOOD, 'usage': {'input_tokens': 9, 'output_tokens': 1, 'cache': 7}})!r})"
+    assert run(script).usage.cached_tokens == 0
+    assert run(script, output={"cached_tokens": "usage.cache"}).usage.cached_tokens == 7
+
+
+def test_the_words_of_a_command_and_its_paths_are_part_of_the_instrument() -> None:
+    config = ModelConfig(name="cli", provider="command", model="m", command=["x", "{model}"])
+    told = instrument_params(config)
+    assert told["command"] == ["x", "{model}"]
+    assert told["output"]["text"] == "result"
+    other = config.model_copy(update={"output": CommandOutput(text="answer")})
+    assert instrument_params(other) != told
+    chat = ModelConfig(name="r", provider="openai", model="m", params={"temperature": 0})
+    assert instrument_params(chat) == {"temperature": 0}
+
+
+@pytest.mark.parametrize(
+    "provider", [{"provider": "command", "command": ["x"]}, {"provider": "fake", "model": "lexical"}]
+)
+def test_parameters_that_nobody_would_send_are_refused(provider: dict[str, Any]) -> None:
+    config = ModelConfig(**{"name": "m", "params": {"temperature": 0.5}, **provider})
+    for check in (require, lambda config: connect(config, Prices.load())):
+        with pytest.raises(ConfigError, match=r"params\.temperature"):
+            check(config)
+
+
+def test_a_command_has_no_price_before_it_has_answered() -> None:
+    config = ModelConfig(name="cli", provider="command", model="gpt-4.1-mini", command=["x"])
+    request = Requests(config).of([{"role": "user", "content": "x"}])
+    assert connect(config, Prices.load()).estimate(request) is None
 
 
 def test_a_missing_binary_ends_the_run_and_is_named() -> None:

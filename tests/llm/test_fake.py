@@ -31,6 +31,7 @@ def ask(text: str, context: str = CONTEXT) -> str:
     reply = complete(READER, Reader(READER).request(question, context))
     assert reply.model == "fake:extractive"
     assert reply.usage.usd == 0.0
+    assert connect(READER, Prices.load()).estimate(Reader(READER).request(question, context)) == 0.0
     return reply.text
 
 

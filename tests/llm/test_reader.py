@@ -28,12 +28,11 @@ def template(text: str) -> Template:
 def test_the_shipped_prompt() -> None:
     reader = Reader(CONFIG)
     asked = question("When did she go?", datetime(2023, 5, 8, 13, 56))
-    request = reader.request(asked, "Ann: I went yesterday.", "Use the dates of the conversation.")
+    request = reader.request(asked, "Ann: I went yesterday.")
     system, user = request.messages
     assert NOT_MENTIONED in system["content"]
     assert "<memory>\nAnn: I went yesterday.\n</memory>" in user["content"]
     assert "asked on: Monday, 8 May 2023, 13:56" in user["content"]
-    assert "Use the dates of the conversation." in user["content"]
     assert "secret gold" not in request.prompt
     assert "secret gold" not in str(request.parts)
     assert "Placeholders" not in request.prompt  # the note to people is not sent
@@ -46,6 +45,13 @@ def test_the_hash_is_that_of_the_file_and_of_all_that_is_sent() -> None:
     one = reader.request(question(), "a")
     assert one.sha256 == reader.request(question(), "a").sha256
     assert len({one.sha256, reader.request(question(), "b").sha256, reader.request(question("When?"), "a").sha256}) == 3
+
+
+def test_the_placeholders_are_those_that_are_filled(tmp_path: Path) -> None:
+    file = tmp_path / "old.md"
+    file.write_text("{context} {question} {hint}", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"does not know \{hint\}"):
+        Reader(CONFIG.model_copy(update={"prompt": str(file)}))
 
 
 def test_no_memory_is_said() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
 
-from runner.config import ModelConfig, conf_dir
+from runner.cli import overrides
+from runner.cli.run import compose
+from runner.config import ModelConfig, conf_dir, load
 from runner.errors import ConfigError
 from runner.llm import connect, override_warning
 from runner.llm.judge import Judge
@@ -69,6 +73,43 @@ def test_the_local_server_is_on_this_machine_by_default(monkeypatch: pytest.Monk
     monkeypatch.setenv("OPENAI_BASE_URL", "http://10.0.0.5:9000/v1")
     monkeypatch.setenv("BENCH_READER_MODEL", "qwen")
     assert (loaded(file).base_url, loaded(file).model) == ("http://10.0.0.5:9000/v1", "qwen")
+
+
+OVERRIDES = [
+    (
+        ["reader=gpt-4.1-mini", "judge=gpt-4.1", "reader.params.temperature=0.5"],
+        {"temperature": 0.5, "max_tokens": 200},
+    ),
+    (["reader=gpt-4.1-mini", "judge=gpt-4.1", "reader.params.max_tokens=64"], {"temperature": 0, "max_tokens": 64}),
+    (
+        ["reader=gpt-4o-mini", "judge=gpt-4.1", "+reader.params.top_p=0.9"],
+        {"temperature": 0, "max_tokens": 200, "top_p": 0.9},
+    ),
+    (["reader=local", "judge=local", "~reader.params.seed"], {"temperature": 0, "max_tokens": 200}),
+]
+
+
+@pytest.mark.parametrize(("words", "params"), OVERRIDES, ids=lambda item: str(item)[-40:])
+def test_parameters_can_be_set_from_the_command_line(words: list[str], params: dict[str, Any]) -> None:
+    argv = [*words, "+arm=bm25"]
+    assert overrides.checked(argv, ()) == argv
+    assert load(compose(argv, [])).reader.params == params
+
+
+def test_a_misspelt_parameter_is_told() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'temperature'"):
+        overrides.checked(["reader=gpt-4.1-mini", "judge=gpt-4.1", "reader.params.temprature=1", "+arm=bm25"], ())
+
+
+def test_a_model_of_the_environment_is_warned_of_on_the_terminal(
+    cli: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    words = ("reader=gpt-4.1-mini", "judge=gpt-4.1", "+arm=bm25", "harness.settings.scenarios=6")
+    done = cli("plan", *words, BENCH_READER_MODEL="gpt-4o", OPENAI_API_KEY="a-key-for-this-test")
+    assert done.returncode == 0, done.stderr
+    shown = " ".join((done.stdout + done.stderr).split())
+    assert "model is 'gpt-4o', published numbers used 'gpt-4.1-mini'" in shown
+    assert "published numbers used 'gpt-4.1'" not in shown
 
 
 def test_another_model_than_the_pinned_one_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,3 +89,6 @@ def test_a_full_disk_is_told_and_keeps_what_is_finished(tmp_path: Path) -> None:
     kept = [r.id for r in read(path, Row)]
     assert kept == [f"s/{number}" for number in range(len(kept))]
     assert len(kept) > 5
+    assert path.read_bytes().endswith(b"\n")  # nothing torn, so that what is written later stands on its own line
+    write(path, 1)
+    assert [r.id for r in read(path, Row)] == [*kept, "s/0"]

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 from runner.errors import RecordError, RunnerError, UsageError
-from runner.record.rundir import FORMAT, RunDir, runs_under
+from runner.record.rundir import FORMAT, JOURNALS, RunDir, runs_under
 
 
 def test_a_second_owner_is_refused_and_told(tmp_path: Path) -> None:
@@ -93,3 +93,10 @@ def test_no_secret_reaches_a_json_file(tmp_path: Path) -> None:
     run = RunDir(tmp_path)
     run.write_json("summary.json", {"reason": "key sk-abcdefghijklmnopqrstuvwx was refused"})
     assert "abcdefghijklmnop" not in (tmp_path / "summary.json").read_text()
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+def test_every_journal_is_repaired(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b'{"whole": 1}\n{"torn')
+    assert RunDir(tmp_path).repair() == 6
+    assert (tmp_path / name).read_bytes() == b'{"whole": 1}\n'

@@ -68,12 +68,16 @@ def test_the_cache_gives_the_same_bytes_and_counts(tmp_path: Path) -> None:
 def test_the_reranker_reads_both_texts() -> None:
     cache = Cache()
     reranker = Reranker(cache)
-    scores = reranker.score("When are tax returns due?", [CAT, TAX, DOG, TAX])
+    scored = reranker.score("When are tax returns due?", [CAT, TAX, DOG, TAX])
+    scores = scored.logits
+    assert scored.reused == 1  # the same text again
     assert int(np.argmax(scores)) == 1
     assert scores[1] == scores[3]
     assert scores[1] > 0 > scores[0]
-    np.testing.assert_array_equal(reranker.score("When are tax returns due?", [TAX, CAT]), scores[[1, 0]])
-    assert reranker.score("x", []).shape == (0,)
+    again = reranker.score("When are tax returns due?", [TAX, CAT])
+    assert again.reused == 2
+    np.testing.assert_array_equal(again.logits, scores[[1, 0]])
+    assert reranker.score("x", []).logits.shape == (0,)
 
 
 def test_a_model_is_loaded_once() -> None:

@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 
 from runner.config import ArmConfig, conf_dir
 from runner.errors import SystemFault
-from runner.system import MemorySystem, Opening, build, find, names, spoken
+from runner.system import MemorySystem, Opening, build, find, line_of, names, spoken
 from runner.types import Event, Query, Receipt, Retrieval
 
 FLOOR = {"none"}  # systems that remember nothing, on purpose
@@ -155,8 +155,8 @@ def test_k_and_max_chars_are_honoured(arm: ArmConfig) -> None:
                 assert len((await ask(system, "a", event, k=k)).hits) <= min(k, len(events))
             if arm.system not in HALF:
                 assert keys(await ask(system, "a", event, k=3)) == whole[:3]
-            bounded = (await ask(system, "a", event, max_chars=120)).hits
-            assert len(bounded) <= 1 or len("\n".join(hit.text for hit in bounded)) <= 120
+            bounded = (await ask(system, "a", event, max_chars=150)).hits
+            assert len(bounded) <= 1 or len("\n".join(map(line_of, bounded))) <= 150
 
     drive(arm, body)
 

@@ -41,12 +41,12 @@ def run(system: str, **query: Any) -> list[str]:
     [
         ("none", {}, []),
         ("full_context", {}, ["e1", "e2", "e3", "e4", "e5"]),
-        ("full_context", {"max_chars": 14}, ["e1", "e2", "e3"]),  # 4 + 1 + 4 + 1 + 4
-        ("full_context", {"max_chars": 13}, ["e1", "e2"]),
+        ("full_context", {"max_chars": 89}, ["e1", "e2", "e3"]),  # "[01 January 2023, 00:00] aaaa" is 29: 29 + 30 + 30
+        ("full_context", {"max_chars": 88}, ["e1", "e2"]),
         ("full_context", {"max_chars": 2}, ["e1"]),  # too long on its own: whole, for the run to cut and flag
         ("full_dump", {}, ["e5", "e4", "e3", "e2", "e1"]),
-        ("full_dump", {"max_chars": 9}, ["e5", "e4"]),
-        ("recency_window", {"max_chars": 18}, ["e5", "e4"]),  # half is 9
+        ("full_dump", {"max_chars": 59}, ["e5", "e4"]),
+        ("recency_window", {"max_chars": 118}, ["e5", "e4"]),  # half is 59
         ("recency_window", {"k": 4}, ["e5", "e4"]),
         ("recency_window", {}, ["e5", "e4", "e3"]),
         ("static_file", {}, ["e2", "e4"]),

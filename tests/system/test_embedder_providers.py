@@ -78,8 +78,32 @@ def test_a_model_that_cannot_be_loaded_is_told_in_one_line(seen: list[list[str]]
 @pytest.mark.parametrize("bad", [[np.nan, 1.0], [np.inf, 1.0]])
 def test_what_is_not_a_number_never_becomes_a_vector(bad: list[float]) -> None:
     class Broken(Embedder):
-        def _run(self, texts: Any) -> Any:
+        def _run(self, texts: Any, side: Any) -> Any:
             return [np.array(bad)]
 
     with pytest.raises(ValueError, match="not a number"):
         Broken(EmbedderConfig(provider="fake"), Cache()).query("x")
+
+
+@pytest.mark.skipif(not onnx.installed(), reason="needs onnxruntime")
+def test_a_model_without_a_file_is_unknown_and_kept_by_nobody(seen: list[list[str]], tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").unlink()  # what fastembed loaded is not where it is looked for
+    shared = Cache(tmp_path / "shared")
+    config = EmbedderConfig(provider="fastembed", model="x/y")
+    for _ in range(2):
+        embedder = FastEmbed(config, shared)
+        asyncio.run(embedder.open())
+        assert embedder.identity == "unknown"
+        assert [embedder.passages(["abc"]).reused for _ in range(2)] == [0, 1]  # within the run only
+        asyncio.run(embedder.close())
+    assert seen == [["abc"], ["abc"]]
+    shared.close()
+    declared = FastEmbed(config.model_copy(update={"revision": "2024-05"}), Cache())
+    asyncio.run(declared.open())
+    assert declared.identity.startswith("x/y@revision:2024-05 fastembed 0.7/onnxruntime ")
+
+
+@pytest.mark.parametrize("given", [{}, {"provider": "fake"}])
+def test_a_revision_is_for_what_cannot_be_hashed(given: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="leave revision null"):
+        EmbedderConfig.model_validate({**given, "revision": "1"})

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from runner.config import ArmConfig
-from runner.errors import ConfigError, EndpointUnusable, IngestError
+from runner.errors import ConfigError, EndpointUnusable, IngestError, ModelFault
 from runner.system import Opening, build
 from runner.types import Event, Query
 
@@ -90,7 +90,8 @@ def search(chosen: ArmConfig, cache_dir: Path | None = None) -> tuple[Any, list[
 def test_it_ranks_by_the_servers_vectors(server: Server) -> None:
     opened, keys = search(arm(server.url, dimensions=4))
     assert keys == ["dog", "cat", "bird"]
-    assert opened.embedder == "m@unknown"  # what weights answer is not known
+    assert opened.embedder == "unknown"  # what weights answer is not known
+    assert opened.extra["embedder_model"] == "m"
     assert server.bodies[0] == {
         "path": "/v1/embeddings",
         "model": "m",
@@ -142,3 +143,20 @@ def test_numbers_that_are_none_are_refused(server: Server) -> None:
     with pytest.raises(IngestError):
         search(arm(server.url))
     assert np.isinf(1e308 * 10)
+
+
+def test_a_declared_revision_is_the_identity_and_still_kept_by_nobody(server: Server, tmp_path: Path) -> None:
+    chosen = arm(server.url, revision="2024-05")
+    opened, _ = search(chosen, tmp_path)
+    assert opened.embedder == f"m@revision:2024-05 127.0.0.1:{server.server_port} 4d"  # three words and one more
+    sent = len(server.bodies)
+    search(chosen, tmp_path)
+    assert len(server.bodies) == 2 * sent
+
+
+def test_vectors_of_another_length_are_a_failed_write(server: Server) -> None:
+    with pytest.raises(IngestError, match=r"a vector of 4 numbers, not of 3; check its settings\.embedder\.dimensions"):
+        search(arm(server.url, dimensions=3))
+    server.reply = b'{"data": [{"index": 0, "embedding": []}]}'
+    with pytest.raises(ModelFault, match="a vector of 0 numbers"):
+        search(arm(server.url, revision="1"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ import pytest
 from runner.config import ArmConfig, Dataset, HarnessConfig, SliceConfig
 from runner.errors import SearchError
 from runner.harness import build as build_harness
+from runner.llm import Model, Request
+from runner.llm.prices import Price, Prices
 from runner.system import Opening, build
 from runner.system import hybrid as module
 from runner.system.parts import onnx
-from runner.types import Event, Gold, Query, Question, Retrieval, Scenario
+from runner.types import Completion, Event, Gold, Query, Question, Retrieval, Scenario
 
 pytestmark = pytest.mark.skipif(not onnx.installed(), reason="needs the extra 'embed'")
 
@@ -148,18 +151,85 @@ def test_the_gate_abstains_and_says_so() -> None:
     assert empty.hits  # a question without content words gives nothing to measure
 
 
-def test_hyde_asks_with_the_answer_and_tells_its_cost() -> None:
-    answer = {
-        "name": "m",
-        "provider": "command",
-        "command": [sys.executable, "-S", "-c", 'print(\'{"result": "dog"}\')'],
-    }
-    (plain,) = search(ANIMALS, [_ask("what?")], {})
-    (found,) = search(ANIMALS, [_ask("what?")], {"hyde": True}, hyde=answer)
+DOG = {"name": "m", "provider": "command", "command": [sys.executable, "-S", "-c", 'print(\'{"result": "dog"}\')']}
+
+
+def test_hyde_asks_with_the_answer() -> None:
+    (found,) = search(ANIMALS, [_ask("what?")], {"hyde": True}, hyde=DOG)
     assert found.hits[0].key == "b"
-    assert found.usage is not None
-    assert found.usage.calls == 1
-    assert plain.usage is None
+
+
+def test_the_run_makes_the_calls_of_hyde_at_its_own_prices() -> None:
+    prices = Prices({"dog-model": Price(input=1e6, output=0.0)}, "2026-01-01", "")
+    calls: list[tuple[str, float | None]] = []
+
+    async def complete(model: Model, request: Request) -> Completion:
+        assert asyncio.current_task() is task[0]  # in the task of the search, so that a run knows its question
+        made = await model.complete(request)
+        calls.append((request.prompt, made.usage.usd))
+        return made
+
+    code = 'print(\'{"result": "dog", "usage": {"input_tokens": 3, "output_tokens": 1}}\')'
+    config = {**DOG, "model": "dog-model", "command": [sys.executable, "-S", "-c", code]}
+    task: list[Any] = []
+
+    async def session() -> Retrieval:
+        system = build(ArmConfig(name="h", system="hybrid", knobs={**OFF, "hyde": True}, settings={"hyde": config}))
+        await system.open(Opening(cache_dir=CACHE[0], complete=complete, prices=prices))
+        task.append(asyncio.current_task())
+        try:
+            await system.write("a", ANIMALS)
+            return await system.search("a", Query(text="what?"))
+        finally:
+            await system.close()
+
+    assert asyncio.run(session()).hits[0].key == "b"
+    ((prompt, usd),) = calls
+    assert "Question: what?" in prompt
+    assert usd == pytest.approx(3.0)  # three tokens at a million dollars a million
+
+
+@pytest.mark.parametrize(
+    ("temporal", "question", "dates"),
+    [
+        (True, "What did she adopt in May 2023?", True),
+        (False, "What did she adopt in May 2023?", False),
+        (True, "What did she adopt?", False),  # no time is named
+    ],
+)
+def test_the_cross_encoder_reads_dates_when_the_question_names_a_time(
+    temporal: bool, question: str, dates: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    real = module.Reranker.score
+    monkeypatch.setattr(
+        module.Reranker, "score", lambda self, asked, texts: read.extend(texts) or real(self, asked, texts)
+    )
+    events = [Event(id="a", text="a cat", time=datetime(2023, 5, 8, 13, 56)), Event(id="b", text="a dog")]
+    search(events, [_ask(question)], {"cross_encoder": True, "temporal": temporal})
+    assert sorted(read) == sorted(["08 May 2023: a cat" if dates else "a cat", "a dog"])
+
+
+@pytest.mark.parametrize("system", ["dense", "hybrid", "cross_encoder"])
+def test_a_search_answered_from_a_cache_says_so(system: str, tmp_path: Path) -> None:
+    knobs = {} if system == "dense" else {**OFF, "cross_encoder": system == "cross_encoder"}
+
+    def session(question: str, **changed: Any) -> bool:
+        async def one() -> bool:
+            arm = ArmConfig(name="x", system="dense" if system == "dense" else "hybrid", knobs={**knobs, **changed})
+            built = build(arm)
+            await built.open(Opening(cache_dir=tmp_path))
+            try:
+                await built.write("a", ANIMALS)
+                return (await built.search("a", Query(text=question))).cached
+            finally:
+                await built.close()
+
+        return asyncio.run(one())
+
+    assert [session("a cat?"), session("a cat?"), session("a dog?")] == [False, True, False]
+    if system == "hybrid":  # the question is known and its pairs are not: the time is that of the pairs
+        assert session("a cat?", cross_encoder=True) is False
 
 
 def test_a_model_that_fails_is_a_failed_search() -> None:

@@ -45,6 +45,24 @@ def test_in_memory_without_a_folder() -> None:
     assert (cache.read([ONE, TWO]), cache.persistent) == ({ONE: b"1"}, False)
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_memory_is_bounded_and_the_latest_used_stay(broken: bool, tmp_path: Path) -> None:
+    if broken:
+        (tmp_path / FILE).mkdir()  # no cache can be there
+    cache = Cache(tmp_path if broken else None, memory_mb=0.1)
+    names = [key("m", "k", str(at)) for at in range(1_000)]
+    for name in names:  # 1,750 bytes each with what the entry itself takes: 57 fit
+        cache.write({name: b"x" * 1_500})
+        cache.read([names[0]])
+    held = cache.read(names)
+    assert set(held) == {names[0], *names[-56:]}
+    cache.write(dict.fromkeys(held, b"y" * 1_500))  # what is replaced is not counted twice
+    assert len(cache.read(names)) == 57
+    cache.write({ONE: b"x" * 200_000})
+    assert cache.read([ONE, *names]) == {}  # larger than all that may be held
+    cache.close()
+
+
 def test_many_keys_at_once(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     values = {key("m", "k", str(at)): str(at).encode() for at in range(2_345)}

@@ -1,7 +1,8 @@
 """A content-addressed cache of what models computed: embeddings and rerank scores.
 
 One sqlite file in WAL mode, safe to share between processes. A cache never fails a run: a folder that cannot be
-written, a full disk or a file that is not a database is logged once and the rest of the process works from memory.
+written, a full disk or a file that is not a database is logged once and the rest of the process works from memory,
+where what was not used for longest goes first when it holds too much.
 Every value carries a checksum; one that does not match is computed anew.
 """
 
@@ -12,6 +13,7 @@ import logging
 import sqlite3
 import threading
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +23,8 @@ log = logging.getLogger(__name__)
 FILE = "models.sqlite"
 _BATCH = 500  # under sqlite's oldest limit of 999 variables a statement
 _BUSY_S = 30.0
+MEMORY_MB = 64  # held without a file: about 35,000 vectors of 384 numbers
+_OVERHEAD = 250  # bytes an entry takes beside its value: key, objects, links
 
 
 def key(model_sha256: str, kind: str, *texts: str) -> bytes:
@@ -38,12 +42,13 @@ class Cache:
     Parameters
     ----------
     folder
-        Where the file lives; ``None`` keeps everything in memory.
+        Where the file lives; ``None`` keeps the latest ``memory_mb`` megabytes in memory.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, memory_mb: float = MEMORY_MB) -> None:
         self._lock = threading.Lock()
-        self._memory: dict[bytes, bytes] = {}
+        self._memory: OrderedDict[bytes, bytes] = OrderedDict()
+        self._room = self._most = int(memory_mb * 1e6)
         self._file: sqlite3.Connection | None = None
         self.open(folder)
 
@@ -67,6 +72,8 @@ class Cache:
         """Values of those keys that are held."""
         with self._lock:
             found = {name: self._memory[name] for name in keys if name in self._memory}
+            for name in found:
+                self._memory.move_to_end(name)
             missing = [name for name in dict.fromkeys(keys) if name not in found]
             if self._file is not None and missing:
                 try:
@@ -85,7 +92,7 @@ class Cache:
             return
         with self._lock:
             if self._file is None:
-                self._memory.update(values)
+                self._remember(values)
                 return
             rows = [(name, zlib.crc32(data).to_bytes(4, "little") + data) for name, data in values.items()]
             try:
@@ -93,7 +100,7 @@ class Cache:
                     self._file.executemany("INSERT OR REPLACE INTO results (key, value) VALUES (?, ?)", rows)
             except sqlite3.Error as error:
                 self._give_up(error)
-                self._memory.update(values)
+                self._remember(values)
 
     def close(self) -> None:
         with self._lock:
@@ -101,6 +108,17 @@ class Cache:
                 self._file.close()
             self._file = None
             self._memory.clear()
+            self._room = self._most
+
+    def _remember(self, values: Mapping[bytes, bytes]) -> None:
+        for name, data in values.items():
+            before = self._memory.pop(name, None)
+            self._room += 0 if before is None else len(before) + _OVERHEAD
+            self._memory[name] = data
+            self._room -= len(data) + _OVERHEAD
+        while self._room < 0:
+            _, oldest = self._memory.popitem(last=False)
+            self._room += len(oldest) + _OVERHEAD
 
     def _give_up(self, error: Exception) -> None:
         log.warning("the embedding cache cannot be used (%s); this run keeps its results in memory", error)

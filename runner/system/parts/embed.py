@@ -6,7 +6,6 @@ OpenAI-compatible endpoint, and a hashed one that carries no meaning and is name
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -22,11 +21,14 @@ from pydantic import Field, model_validator
 
 from runner.config import Strict
 from runner.errors import MissingExtra, UsageError
+from runner.system._threads import once
 from runner.system.parts import onnx
 from runner.system.parts.cache import Cache, key
 
 Vectors = NDArray[np.float32]
 
+UNKNOWN = "unknown"  # the instrument's word for weights that are not known
+_KIND: dict[onnx.Side, str] = {"write": "passage", "read": "query"}
 _CHUNK = 128  # texts between two writes of the cache: what a kill can lose
 # What the authors of bge-*-en-v1.5 put before a query, never before a passage.
 BGE_PREFIX = "Represent this sentence for searching relevant passages: "
@@ -37,6 +39,10 @@ class EmbedderConfig(Strict):
 
     ``query_prefix`` and ``passage_prefix`` are put before every text of their kind; ``null`` means what the model asks
     for. ``model`` is a name of the hub for ``fastembed`` and the server's name for ``openai``.
+
+    ``revision`` declares which weights answer where they cannot be hashed here: an endpoint, or a model of fastembed
+    whose file is not found. Without it the instrument's ``embedder`` is ``unknown``, and such a run compares with no
+    other; declare it when you know that the model behind the name stays the same, and change it when that changes.
     """
 
     provider: Literal["bundled", "fastembed", "openai", "fake"] = "bundled"
@@ -45,6 +51,7 @@ class EmbedderConfig(Strict):
     passage_prefix: str | None = None
     base_url: str | None = None
     api_key_env: str | None = "OPENAI_API_KEY"
+    revision: Annotated[str, Field(min_length=1)] | None = None
     dimensions: Annotated[int, Field(ge=1, le=65536)] | None = None
     timeout_s: Annotated[float, Field(gt=0)] = 60.0
 
@@ -55,6 +62,8 @@ class EmbedderConfig(Strict):
                 f"provider 'bundled' has the model '{onnx.BGE_SMALL.name}' only; "
                 "for another take provider 'fastembed' or 'openai'"
             )
+        if self.provider in ("bundled", "fake") and self.revision is not None:
+            raise ValueError(f"provider '{self.provider}' is known by its own content; leave revision null")
         return self
 
 
@@ -73,7 +82,8 @@ class Embedder:
     Attributes
     ----------
     sha256
-        Of the model's weights; empty when they are not at hand. Only results of known weights are kept in a file.
+        Of the model's weights; empty when they are not at hand. Only results of known weights are kept in the file
+        that runs share; the others stay in the memory of this run.
     """
 
     extra: ClassVar[str | None] = None
@@ -84,7 +94,12 @@ class Embedder:
     def __init__(self, config: EmbedderConfig, cache: Cache) -> None:
         self.config = config
         self.sha256 = ""
-        self._cache = cache
+        self._shared = cache
+        self._own = Cache()
+
+    @property
+    def _cache(self) -> Cache:
+        return self._shared if self.sha256 else self._own
 
     @classmethod
     def installed(cls) -> bool:
@@ -93,8 +108,17 @@ class Embedder:
 
     @property
     def identity(self) -> str:
-        """Model and sha256, for the instrument."""
-        return f"{self.config.model}@sha256:{self.sha256}" if self.sha256 else f"{self.config.model}@unknown"
+        """Model and sha256 for the instrument; else model, declared revision and where it runs; else ``unknown``."""
+        if self.sha256:
+            return f"{self.config.model}@sha256:{self.sha256}"
+        if self.config.revision is None:
+            return UNKNOWN
+        return f"{self.config.model}@revision:{self.config.revision} {self.where}".rstrip()
+
+    @property
+    def where(self) -> str:
+        """What else decides the vectors of a model whose weights are not at hand."""
+        return self.build
 
     async def open(self) -> None:
         """Make ready, and learn ``sha256``.
@@ -104,36 +128,42 @@ class Embedder:
         UsageError
             When the model cannot be had.
         """
-        await asyncio.to_thread(self._load)
+        await once(self._load)
 
     async def close(self) -> None:
         """Release what :meth:`open` took; a model loaded for the whole process stays."""
+        self._own.close()
 
     def _load(self) -> None:
         return
 
-    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+    def _run(self, texts: Sequence[str], side: onnx.Side) -> Sequence[NDArray[Any]]:
         raise NotImplementedError
 
     def passages(self, texts: Sequence[str]) -> Embedded:
         """Embed what is remembered."""
         prefix = self.config.passage_prefix
-        return self._embed(texts, "passage", self.prefixes[1] if prefix is None else prefix)
+        return self._embed(texts, "write", self.prefixes[1] if prefix is None else prefix)
 
     def query(self, text: str) -> Vectors:
         """Embed what is asked: a unit vector, shape (d,)."""
-        prefix = self.config.query_prefix
-        vector: Vectors = self._embed([text], "query", self.prefixes[0] if prefix is None else prefix).vectors[0]
+        vector: Vectors = self.asked(text).vectors[0]
         return vector
 
-    def _embed(self, texts: Sequence[str], kind: str, prefix: str) -> Embedded:
+    def asked(self, text: str) -> Embedded:
+        """Embed what is asked, shape (1, d), and tell whether it was in the cache."""
+        prefix = self.config.query_prefix
+        return self._embed([text], "read", self.prefixes[0] if prefix is None else prefix)
+
+    def _embed(self, texts: Sequence[str], side: onnx.Side, prefix: str) -> Embedded:
         if not texts:
             return Embedded(np.zeros((0, 0), dtype=np.float32), 0, 0)
-        keys = [key(self.sha256 or self.identity, f"{kind}/{self.build}/{prefix}", text) for text in texts]
+        kind = f"{_KIND[side]}/{self.build}/{prefix}"
+        keys = [key(self.sha256 or self.config.model, kind, text) for text in texts]
         held = self._cache.read(keys)
         todo = {name: text for name, text in zip(keys, texts, strict=True) if name not in held}
         for part in _chunks(list(todo), _CHUNK):
-            made = self._run([prefix + todo[name] for name in part])
+            made = self._run([prefix + todo[name] for name in part], side)
             fresh = {name: _unit(vector).tobytes() for name, vector in zip(part, made, strict=True)}
             self._cache.write(fresh)
             held.update(fresh)
@@ -172,8 +202,8 @@ class Bundled(Embedder):
         self.sha256 = onnx.BGE_SMALL.model_sha256
         self.build = f"cls/{onnx.MAX_TOKENS}/{onnx.runtime()}"
 
-    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
-        return onnx.each(lambda text: self._network.run(text)[0], texts)
+    def _run(self, texts: Sequence[str], side: onnx.Side) -> Sequence[NDArray[Any]]:
+        return onnx.each(lambda text: self._network.run(text)[0], texts, side)
 
 
 class FastEmbed(Embedder):
@@ -207,9 +237,9 @@ class FastEmbed(Embedder):
         if "bge-" in self.config.model and self.config.model.endswith(("-en", "-en-v1.5")):
             self.prefixes = (BGE_PREFIX, "")  # type: ignore[misc]  # an instance's own
 
-    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+    def _run(self, texts: Sequence[str], side: onnx.Side) -> Sequence[NDArray[Any]]:
         # One at a time: a quantised model's vectors depend on the batch.
-        return onnx.each(lambda text: next(iter(self._model.embed([text], batch_size=1))), texts)
+        return onnx.each(lambda text: next(iter(self._model.embed([text], batch_size=1))), texts, side)
 
 
 class Hashed(Embedder):
@@ -222,7 +252,7 @@ class Hashed(Embedder):
     def identity(self) -> str:
         return "fake-hashed-trigrams"
 
-    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+    def _run(self, texts: Sequence[str], side: onnx.Side) -> Sequence[NDArray[Any]]:
         return [self._one(text) for text in texts]
 
     def _one(self, text: str) -> NDArray[Any]:

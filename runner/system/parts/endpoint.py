@@ -1,7 +1,8 @@
 """Embeddings of any OpenAI-compatible endpoint.
 
 Format: https://platform.openai.com/docs/api-reference/embeddings/object. What weights answer there is not known, so the
-results are kept for the run only, never in the file that runs share.
+results are kept for the run only, never in the file that runs share, and the instrument says ``unknown`` unless the
+arm declares a revision.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
@@ -20,6 +22,7 @@ from runner.http import HttpFault, Policy, Reply, call
 from runner.llm import endpoint
 from runner.system.parts.cache import Cache
 from runner.system.parts.embed import Embedder, EmbedderConfig
+from runner.system.parts.onnx import Side
 
 _BATCH = 64  # texts a request
 _CONCURRENCY = 8
@@ -39,7 +42,7 @@ class Endpoint(Embedder):
     """A model behind ``POST <base_url>/embeddings``, under the project's one HTTP policy."""
 
     def __init__(self, config: EmbedderConfig, cache: Cache) -> None:
-        super().__init__(config, Cache())  # its own, in memory
+        super().__init__(config, cache)
         self._model = ModelConfig(
             name="embedder",
             provider="openai",
@@ -53,18 +56,27 @@ class Endpoint(Embedder):
         self._key = endpoint.key_of(self._model, self._base_url)
         self._held: endpoint.Endpoint | None = None
         self._loop: asyncio.AbstractEventLoop
+        self._size: int | None = None  # of a vector, once one was seen
+
+    @property
+    def where(self) -> str:
+        """Host and dimension, as in ``127.0.0.1:8080 384d``."""
+        host = urlsplit(self._base_url).netloc.rpartition("@")[2]
+        return host if self._size is None else f"{host} {self._size}d"
 
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._held = endpoint.acquire(self._base_url, self._key, _CONCURRENCY)
+        if self.config.revision is not None:  # its identity tells the dimension, which only an answer does
+            await self._all(["dimension"])
 
     async def close(self) -> None:
         if self._held is not None:
             held, self._held = self._held, None
             await endpoint.release(held)
-        self._cache.close()
+        await super().close()
 
-    def _run(self, texts: Sequence[str]) -> Sequence[NDArray[Any]]:
+    def _run(self, texts: Sequence[str], side: Side) -> Sequence[NDArray[Any]]:
         # Called in a thread of the system's pool, while the client lives in the event loop.
         return asyncio.run_coroutine_threadsafe(self._all(texts), self._loop).result()
 
@@ -116,6 +128,13 @@ class Endpoint(Embedder):
             raise ModelFault(f"{where}: answered with what is no list of embeddings") from None
         if [item.index for item in items] != list(range(len(texts))):
             raise ModelFault(f"{where}: answered {len(items)} embeddings for {len(texts)} texts")
+        for item in items:
+            self._size = self._size or len(item.embedding)
+            if not item.embedding or len(item.embedding) != (self.config.dimensions or self._size):
+                raise ModelFault(
+                    f"{where}: answered a vector of {len(item.embedding)} numbers, not of "
+                    f"{self.config.dimensions or self._size}; check its settings.embedder.dimensions"
+                )
         return [np.asarray(item.embedding, dtype=np.float64) for item in items]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runner.system import spoken
+from runner.system import line_of, spoken
 from runner.types import Event, Hit, Query, Retrieval
 
 
@@ -17,14 +17,15 @@ def within(hits: Iterable[Hit], query: Query) -> Retrieval:
     """The longest prefix of a ranking that the budget allows: at most ``k`` hits, at most ``max_chars`` characters.
 
     A hit is returned whole, and one that does not fit ends the list, so that what is returned is always
-    the top of the ranking. Characters are counted over the texts joined by one newline each.
+    the top of the ranking. Characters are counted as the run counts them: over the lines that a reader sees
+    (:func:`~runner.system.line_of`, so with the date), joined by one newline each.
     """
     kept: list[Hit] = []
     used = 0
     for hit in hits:
         if query.k is not None and len(kept) >= query.k:
             break
-        used += len(hit.text) + (1 if kept else 0)
+        used += len(line_of(hit)) + (1 if kept else 0)
         if query.max_chars is not None and used > query.max_chars:
             # A first hit too long on its own is handed on whole: the budget that counts is applied by the run, which
             # cuts it and says so.

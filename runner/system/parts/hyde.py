@@ -7,14 +7,16 @@ the question and does not replace it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from runner.config import ModelConfig
 from runner.errors import EndpointUnusable, ModelFault, SearchError
-from runner.llm import Model, Requests, connect
+from runner.llm import Model, Request, Requests, connect
 from runner.llm.prices import Prices
+from runner.system import Opening
 from runner.system.parts.words import clean
-from runner.types import Usage
+from runner.types import Completion
 
 PROMPT = (
     "Somebody kept a record of conversations and events. Write one sentence of that record that would answer the "
@@ -25,20 +27,36 @@ PROMPT_SHA256 = hashlib.sha256(PROMPT.encode()).hexdigest()
 
 
 class Hyde:
-    """Writes hypothetical answers. Nothing is kept between runs: a repeated run pays and varies again."""
+    """Writes hypothetical answers. Nothing is kept between runs: a repeated run pays and varies again.
+
+    The run that opens it records, prices and counts the calls (:class:`~runner.system.Opening`).
+
+    Raises
+    ------
+    ConfigError
+        When the model cannot be called from here: no key, no such command.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
-        self._model: Model = connect(config, Prices.load())
+        self._model: Model = connect(config, Prices.load())  # of no use but to refuse early; open() has the prices
         self._requests = Requests(config)
+        self._complete: Callable[[Model, Request], Awaitable[Completion]] = _directly
+
+    def open(self, opening: Opening) -> None:
+        """Take the run's prices and its way of calling a model."""
+        if opening.prices is not None:
+            self._model = connect(self.config, opening.prices)
+        if opening.complete is not None:
+            self._complete = opening.complete
 
     @property
     def identity(self) -> str:
         """Model and prompt, for the record."""
         return f"{self.config.model or self.config.name} prompt sha256:{PROMPT_SHA256[:16]}"
 
-    async def expand(self, question: str, now: datetime | None) -> tuple[str, Usage]:
-        """The question with a hypothetical answer appended, and what the call cost.
+    async def expand(self, question: str, now: datetime | None) -> str:
+        """The question with a hypothetical answer appended.
 
         Raises
         ------
@@ -51,12 +69,16 @@ class Hyde:
         content = PROMPT.format(now=when, question=clean(question))
         request = self._requests.of([{"role": "user", "content": content}], {"question": question})
         try:
-            completion = await self._model.complete(request)
+            completion = await self._complete(self._model, request)
         except EndpointUnusable:
             raise
         except ModelFault as fault:
             raise SearchError(f"hyde: {fault}") from fault
-        return f"{question} {completion.text.strip()}", completion.usage
+        return f"{question} {completion.text.strip()}"
 
     async def close(self) -> None:
         await self._model.close()
+
+
+async def _directly(model: Model, request: Request) -> Completion:
+    return await model.complete(request)

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from runner.errors import MissingExtra, UsageError
 from runner.system.parts.words import clean
 
+Side = Literal["write", "read"]
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -148,11 +149,16 @@ def runtime() -> str:
 
 
 @cache
-def _workers() -> ThreadPoolExecutor:
+def _workers(side: Side) -> ThreadPoolExecutor:
+    # These are joined when the process ends, on purpose: an inference is finite, and onnxruntime aborts the process
+    # when its thread is taken away in the middle of one.
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return ThreadPoolExecutor(min(8, count), thread_name_prefix="onnx")
+    return ThreadPoolExecutor(min(8, count), thread_name_prefix=f"onnx-{side}")
 
 
-def each(function: Callable[[T], R], items: Iterable[T]) -> Sequence[R]:
-    """Apply to every item on all cores (onnxruntime releases the GIL), results in order."""
-    return list(_workers().map(function, items))
+def each(function: Callable[[T], R], items: Iterable[T], side: Side) -> Sequence[R]:
+    """Apply to every item on all cores (onnxruntime releases the GIL), results in order.
+
+    Each side has workers of its own: a question never queues behind a history that is being embedded.
+    """
+    return list(_workers(side).map(function, items))

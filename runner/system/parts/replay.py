@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from runner.system import EmbeddedSystem
+from runner.system import Capabilities, EmbeddedSystem
 from runner.system.parts.hits import hit_of, within
 from runner.types import Event, Query, Retrieval
 
@@ -13,8 +13,10 @@ from runner.types import Event, Query, Retrieval
 class Replay(EmbeddedSystem):
     """The history, chosen and ordered by :meth:`choose`, cut to the budget."""
 
+    capabilities = Capabilities(ranked=False)
+
     def choose(self, events: Sequence[Event], query: Query) -> Iterable[Event]:
-        """The events to return, best first."""
+        """The events to return, in order."""
         raise NotImplementedError
 
     def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> Sequence[Event]:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.system.parts import onnx
 from runner.system.parts.cache import Cache, key
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One logit a text, shape (n,); higher is better, comparable within one query. ``reused`` were in the cache."""
+
+    logits: NDArray[np.float64]
+    reused: int
 
 
 class Reranker:
@@ -23,13 +32,14 @@ class Reranker:
         self.identity = f"{onnx.MINILM_L12.name}@sha256:{onnx.MINILM_L12.model_sha256}"
         self._kind = f"pair/{onnx.MAX_TOKENS}/{onnx.runtime()}"
 
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """One logit a text, shape (n,); higher is better, comparable within one query."""
+    def score(self, query: str, texts: Sequence[str]) -> Scores:
+        """Read each text together with the query."""
         keys = [key(onnx.MINILM_L12.model_sha256, self._kind, query, text) for text in texts]
         held = self._cache.read(keys)
         todo = {name: text for name, text in zip(keys, texts, strict=True) if name not in held}
-        made = onnx.each(lambda text: self._network.run(query, text), todo.values())
+        made = onnx.each(lambda text: self._network.run(query, text), todo.values(), "read")
         fresh = {name: np.asarray(logit[0], dtype="<f8").tobytes() for name, logit in zip(todo, made, strict=True)}
         self._cache.write(fresh)
         held.update(fresh)
-        return np.array([np.frombuffer(held[name], dtype="<f8")[0] for name in keys], dtype=np.float64)
+        logits = np.array([np.frombuffer(held[name], dtype="<f8")[0] for name in keys], dtype=np.float64)
+        return Scores(logits, len(texts) - len(todo))

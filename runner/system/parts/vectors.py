@@ -35,10 +35,10 @@ class VectorSystem(EmbeddedSystem):
         self.cache.open(opening.cache_dir)
         await self.embedder.open()
         return Provenance(
-            build=build_version(),
+            build=build_version(self),
             embedder=self.embedder.identity,
             fake=self.embedder.fake,
-            extra={"embedder_runtime": self.embedder.build} if self.embedder.build else {},
+            extra={"embedder_model": self.settings.embedder.model, "embedder_runtime": self.embedder.where},
         )
 
     def prepare(self, events: Sequence[Event]) -> Prepared:

@@ -1,0 +1,42 @@
+"""How a run stops before its end: the first reason counts, what is in flight finishes, nothing new starts."""
+
+from __future__ import annotations
+
+from runner.errors import RunnerError, Stopped
+
+
+class Halted(Exception):
+    """Inside the loop only: the run is stopping, start nothing more."""
+
+
+class Brake:
+    """Shared by everything that starts work in a run.
+
+    Attributes
+    ----------
+    reason
+        Why the run is stopping, ``None`` while it is not.
+    """
+
+    def __init__(self, stop_after_errors: int | None) -> None:
+        self.reason: RunnerError | None = None
+        self._limit = stop_after_errors
+        self._failures = 0
+
+    def pull(self, reason: RunnerError) -> None:
+        if self.reason is None:
+            self.reason = reason
+
+    def check(self) -> None:
+        """Raise :class:`Halted` once the run is stopping."""
+        if self.reason is not None:
+            raise Halted
+
+    def succeeded(self) -> None:
+        self._failures = 0
+
+    def failed(self, what: str) -> None:
+        """One thing failed: a question, or a whole scenario that could not be ingested."""
+        self._failures += 1
+        if self._limit is not None and self._failures >= self._limit:
+            self.pull(Stopped(f"{self._limit} failures in a row (run.stop_after_errors), the last {what}"))
