@@ -85,6 +85,12 @@ class Arm:
         return int((self.data.flipped & self.headline_rows).sum()) / repeated if repeated else None
 
     @property
+    def scored(self) -> int:
+        """Questions of the headline that have a value."""
+        values = _values(self)
+        return int((self.headline_rows & self.data.ok & np.isfinite(values)).sum())
+
+    @property
     def errors(self) -> int:
         """Failed questions of the headline."""
         return int((~self.data.ok & self.headline_rows).sum())
@@ -96,6 +102,7 @@ class Arm:
             "state": self.state,
             "metric": self.metric,
             "value": self.headline,
+            "scored": self.scored,
             "rows": self.summary["rows"],
             "errors": self.errors,
             "statuses": self.summary["statuses"],
@@ -235,9 +242,17 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     axis = str(a.instrument["rows"].get("axis", "unknown"))
     pair = Comparison(a.name, b.name, a.metric, axis, "refused", "", found)
     pair.notes = [*found.notes, *drift(a.summary, b.summary)]
-    pair.notes += _shared_ingest(a, b)
+    pair.notes += _shared_ingest(a, b, found)
     if a.instrument["harness"].get("synthetic"):
         pair.notes.append("synthetic data: generated, with gold known exactly; says nothing about real conversations")
+    served_a, served_b = set(a.summary["served"]), set(b.summary["served"])
+    if served_a and served_b and not served_a & served_b and "served" not in settings.treatment:
+        pair.reason = (
+            f"not comparable: the servers say they served {', '.join(sorted(served_a))} to {a.name} and "
+            f"{', '.join(sorted(served_b))} to {b.name}: other models behind one name "
+            f"(gate.treatment=[served] declares it)"
+        )
+        return pair
     if found.confounds:
         pair.reason = "not comparable: " + "; ".join(confound.line() for confound in found.confounds)
         return pair
@@ -411,8 +426,10 @@ def _values(arm: Arm) -> NDArray[np.float64]:
     return right.astype(np.float64)
 
 
-def _shared_ingest(a: Arm, b: Arm) -> list[str]:
+def _shared_ingest(a: Arm, b: Arm, found: Comparability) -> list[str]:
     """Arms of one write side differ in what they read, not in what they hold."""
+    if found.null:
+        return []
     side = a.run.read_json("provenance.json").get("write_side")
     if side is None or side != b.run.read_json("provenance.json").get("write_side"):
         return []

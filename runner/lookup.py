@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Iterable
 from types import ModuleType
@@ -54,8 +55,9 @@ def find(package: ModuleType, name: str, base: type[T], attribute: str, key: str
     except RunnerError:
         raise
     except Exception as error:  # a person's own file may do anything while it is imported
-        where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        raise ConfigError([f"{key}: {name}.py cannot be imported: {type(error).__name__}: {error}{where}"]) from error
+        spec = importlib.util.find_spec(f"{package.__name__}.{name}")
+        file = spec.origin if spec is not None else f"{name}.py"
+        raise ConfigError([f"{key}: {file} cannot be imported: {type(error).__name__}: {error}"]) from error
     found = getattr(module, attribute, None)
     if not (isinstance(found, type) and issubclass(found, base)):
         raise ConfigError([f"{key}: {name}.py must bind {attribute} to a subclass of {base.__name__}"])

@@ -44,8 +44,13 @@ class _Group:
 
     def told(self) -> dict[str, Any]:
         """Metrics of the group; a metric without a denominator is ``None``, never NaN."""
-        out: dict[str, Any] = {"questions": self.questions, "errors": self.errors}
         graded = sum(self.labels.values())
+        measured = [n for name, n in self.counts.items() if name != "sources_per_hit"]
+        out: dict[str, Any] = {
+            "questions": self.questions,
+            "scored": graded or max(measured, default=0),
+            "errors": self.errors,
+        }
         if graded:
             correct, wrong = self.labels[CORRECT], self.labels[WRONG]
             for label in LABELS:
@@ -115,12 +120,15 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     by_category: dict[str, _Group] = {}
     statuses: Counter[str] = Counter()
     flags: Counter[str] = Counter()
+    samples: dict[str, str] = {}  # the first error of each status
     usage: dict[str, Usage] = {}
     served: set[str] = set()
     seconds = array("d")
     first, last, repatched = float("inf"), float("-inf"), False
     for row in rows:
         statuses[row.status] += 1
+        if row.status != OK:
+            samples.setdefault(row.status, row.error)
         flags.update(row.flags)
         excluded = GOLD_EXCLUDED in row.flags
         repatched = repatched or excluded or GOLD_FIXED in row.flags
@@ -156,6 +164,7 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
         "errors": failed,
         "error_share": failed / distinct if distinct else 0.0,
         "statuses": dict(statuses),
+        "samples": samples,
         "flags": dict(sorted(flags.items())),
         "groups": told,
         "usage": {stage: _spent(usage[stage]) for stage in usage},

@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from runner.config import GateConfig, did_you_mean
+from runner.cli.overrides import choices
+from runner.config import GateConfig, conf_dir, did_you_mean
 from runner.errors import RecordError, UsageError
 from runner.record.rundir import RunDir
 
@@ -29,8 +30,10 @@ def main(argv: list[str]) -> int:
             if name not in GateConfig.model_fields:
                 raise UsageError(f"{key}: no such key{did_you_mean(name, GateConfig.model_fields)}")
             changes[name] = _value(key, value)
+        elif key == "gate" and sign:
+            changes |= _preset(value)
         elif sign and not Path(word).exists():
-            raise UsageError(f"{word}: gate takes directories and gate.KEY=VALUE")
+            raise UsageError(f"{word}: gate takes directories, gate=NAME and gate.KEY=VALUE")
         else:
             places.append(Path(word))
     if not places:
@@ -72,6 +75,15 @@ def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:
         except RecordError as error:
             print(f"warning: {error}; the verdict above stands", file=sys.stderr)
     return verdict.exit_code
+
+
+def _preset(name: str) -> dict[str, Any]:
+    """What a shipped choice of the group says on top of the defaults."""
+    known = choices("gate", [conf_dir()])
+    if name not in known:
+        raise UsageError(f"gate={name}: no such choice{did_you_mean(name, known)}; there are {', '.join(known)}")
+    values = yaml.safe_load(known[name].read_text(encoding="utf-8"))
+    return {key: value for key, value in values.items() if key != "defaults"}
 
 
 def _value(key: str, text: str) -> Any:

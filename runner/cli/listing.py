@@ -26,11 +26,16 @@ def main(argv: list[str]) -> int:
 
 
 def _about(file: Path) -> str:
-    """The first comment line that says what a choice is: the line after the command that runs it."""
+    """What a choice is, in its own words: the first sentence of its head that is not a command."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return ""
-    comments = [line.removeprefix("#").strip() for line in lines[:6] if line.startswith("#")]
-    told = [line for line in comments if line and not line.startswith(("python -m", "@package"))]
-    return told[0] if told else ""
+    comments = []
+    for line in lines:
+        if not line.startswith("#"):
+            break
+        comments.append(line.removeprefix("#").strip())
+    told = " ".join(line for line in comments if "python -m runner" not in line and not line.startswith("@package"))
+    end = told.find(". ")
+    return told if end < 0 else told[: end + 1]

@@ -11,9 +11,9 @@ from typing import Any
 
 from runner.cli import folders
 from runner.config import Experiment, cache_dir, load
-from runner.errors import Refused, RunnerError, Stopped
+from runner.errors import ConfigError, Refused, RunnerError, Stopped
 from runner.record.rundir import RunDir
-from runner.safe import mask
+from runner.safe import mask, printable
 
 
 class Interrupted(Stopped):
@@ -61,7 +61,7 @@ def start(run: RunDir, values: dict[str, Any]) -> int:
     except RunnerError:
         _remove_if_empty(run.path)
         raise
-    run.create(values)
+    run.create(experiment.model_dump(mode="json"))  # every key with its value, defaults included
     try:
         return _perform(run, experiment, ready)
     finally:
@@ -87,8 +87,14 @@ def finish(run: RunDir, *, retry_errors: bool = False) -> int:
 def _require_models(experiment: Experiment) -> None:
     from runner.llm import require
 
+    problems: list[str] = []
     for model in (experiment.reader, experiment.judge):
-        require(model)
+        try:
+            require(model)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
 
 
 def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: bool = False) -> int:
@@ -170,10 +176,16 @@ def _logging(run: RunDir) -> Iterator[None]:
         handler.close()
 
 
+_told: set[str] = set()
+
+
 def note_failure(run: RunDir, error: RunnerError) -> None:
     """Say that a job of a sweep failed, on the terminal and in its directory; the sweep goes on."""
     for line in str(error).splitlines():
-        print(f"error: {run.path.name}: {line}", file=sys.stderr)
+        if line in _told:  # every job of a sweep fails for the same reason: say it once
+            continue
+        _told.add(line)
+        print(f"error: {run.path.name}: {printable(mask(line))}", file=sys.stderr)
     try:
         run.path.mkdir(parents=True, exist_ok=True)
         run.write_json("failure.json", {"reason": str(error), "exit_code": error.exit_code})

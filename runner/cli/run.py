@@ -94,7 +94,8 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
     app = hydra.main(version_base="1.3", config_path=str(conf_dir().absolute()), config_name="config")(job)
     verbose = os.environ.get("HYDRA_FULL_ERROR")
     before = sys.argv
-    sys.argv = ["python -m runner", *argv]
+    # Shell completion asks for the console script by its name; messages show what most people type.
+    sys.argv = ["memory-runner" if overrides.passes_through(argv) else "python -m runner", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that errors arrive here instead of being printed
     try:
         app()
@@ -110,6 +111,11 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
             f"(a sweep: hydra.sweep.dir=DIR)"
         ) from None
     except _EndSweep:
+        outcomes.append(1)
+    except KeyboardInterrupt:
+        if not _sweeps:
+            raise
+        print(f"interrupted. Go on with: python -m runner resume {perform.shown(_sweeps[-1])}", file=sys.stderr)
         outcomes.append(1)
     finally:
         sys.argv = before

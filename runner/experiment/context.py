@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runner.system import line_of
 from runner.types import Hit
 
 
@@ -20,13 +21,6 @@ class Delivered:
     hits: tuple[Hit, ...]
     text: str
     flags: tuple[str, ...]
-
-
-def line(hit: Hit) -> str:
-    """One hit as the reader sees it: when, then what."""
-    if hit.time is None:
-        return hit.text
-    return f"[{hit.time:%d %B %Y, %H:%M}] {hit.text}"
 
 
 def deliver(hits: Sequence[Hit], limit: int | None, max_chars: int | None) -> Delivered:
@@ -45,7 +39,7 @@ def deliver(hits: Sequence[Hit], limit: int | None, max_chars: int | None) -> De
     lines: list[str] = []
     used = 0
     for hit in hits:
-        text = line(hit)
+        text = line_of(hit)
         cost = len(text) + (1 if lines else 0)
         if max_chars is not None and used + cost > max_chars:
             if not kept:

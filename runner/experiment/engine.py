@@ -27,7 +27,21 @@ from runner.record.journal import Journal
 from runner.record.rundir import RunDir
 from runner.safe import mask
 from runner.system import Opening, receipt_of
-from runner.types import JUDGE_UNPARSEABLE, OK, Call, Event, Ingest, Query, Question, Row, Scenario, Texts, Usage
+from runner.types import (
+    JUDGE_UNPARSEABLE,
+    OK,
+    Call,
+    Event,
+    Hit,
+    Ingest,
+    Query,
+    Question,
+    Retrieval,
+    Row,
+    Scenario,
+    Texts,
+    Usage,
+)
 
 log = logging.getLogger("runner")
 T = TypeVar("T")
@@ -215,13 +229,14 @@ class Engine:
                     self._write(row, None)
                 self._brake.failed(f"{fault.status}: {mask(str(fault))[:500]}")
                 return
+            known = frozenset(event.id for event in scenario.events)
             async with asyncio.TaskGroup() as group:
                 for question in todo:
                     await self._slots.acquire()
                     if self._brake.reason is not None:
                         self._slots.release()
                         break
-                    task = group.create_task(self._question(ns, scenario, question, flags))
+                    task = group.create_task(self._question(ns, scenario, question, flags, known))
                     task.add_done_callback(lambda _: self._slots.release())
         except Halted:
             return
@@ -287,19 +302,22 @@ class Engine:
             log.exception("%s failed", step)
             raise fault(f"{step}: {type(error).__name__}: {error}") from error
 
-    async def _question(self, ns: str, scenario: Scenario, question: Question, flags: tuple[str, ...]) -> None:
+    async def _question(
+        self, ns: str, scenario: Scenario, question: Question, flags: tuple[str, ...], known: frozenset[str]
+    ) -> None:
         try:
             self._brake.check()
             asking.set(question.id)
             row = self._row(scenario, question, flags)
             try:
-                delivered = await self._search(ns, question, row)
+                delivered = await self._search(ns, question, row, known)
             except SystemFault as fault:
                 row.status, row.error = fault.status, mask(str(fault))
                 self._write(row, None)
                 self._brake.failed(f"{row.status}: {row.error}")
                 return
             row.metrics = self._ready.harness.score_retrieval(question, delivered.hits)
+            row.metrics["sources_per_hit"] = _grain(delivered.hits)
             if not self._ready.system.capabilities.ranked:
                 row.metrics = {k: v if k.endswith(UNRANKED) else None for k, v in row.metrics.items()}
             texts = Texts(
@@ -321,7 +339,7 @@ class Engine:
         except RunnerError as error:
             self._brake.pull(error)
 
-    async def _search(self, ns: str, question: Question, row: Row) -> Delivered:
+    async def _search(self, ns: str, question: Question, row: Row, known: frozenset[str]) -> Delivered:
         system, recall = self._ready.system, self._recall
         query = Query(
             text=question.text,
@@ -338,6 +356,7 @@ class Engine:
                 "search", SearchError, lambda: system.search(ns, query), self._config.search_s, "run.search_s"
             )
             row.usage["search"] = Usage(seconds=time.perf_counter() - start)
+        _check(retrieval, known)
         delivered = deliver(retrieval.hits, recall.limit, recall.max_chars)
         row.keys = fingerprint([hit.key for hit in delivered.hits])
         row.context = fingerprint([delivered.text])
@@ -367,6 +386,33 @@ class Engine:
         self._observer.row(row, self._ledger.spend.usd)
         if row.status != OK:
             log.warning("%s: %s: %s", row.id, row.status, row.error)
+
+
+def _check(retrieval: object, known: frozenset[str]) -> None:
+    """Hold an answer to the contract: a wrong type or an invented source is a fault, never a miss.
+
+    Raises
+    ------
+    SearchError
+        Saying what came instead.
+    """
+    if not isinstance(retrieval, Retrieval):
+        raise SearchError(f"search must return a Retrieval, and returned {type(retrieval).__name__}")
+    for hit in retrieval.hits:
+        if not isinstance(hit, Hit):
+            raise SearchError(f"hits must be of type Hit, and one is {type(hit).__name__}")
+        strange = next((source for source in hit.sources or () if source not in known), None)
+        if strange is not None:
+            raise SearchError(
+                f"hit '{hit.key}' cites '{strange}', which is no event of this scenario; sources are the ids of the "
+                f"events that were written"
+            )
+
+
+def _grain(hits: Sequence[Hit]) -> float | None:
+    """Events behind a hit, on average: recall@K counts a hit once, however many events it merges."""
+    counts = [len(hit.sources) for hit in hits if hit.sources is not None]
+    return sum(counts) / len(counts) if counts else None
 
 
 def _dated(event: Event) -> Event:

@@ -25,9 +25,14 @@ def error_console() -> Console:
 
 def _width() -> int:
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdigit() and int(columns) >= 40 else 150
+    return int(columns) if columns.isdigit() and int(columns) >= 40 else 500
 
 
 def text(value: object, style: str = "") -> Text:
     """Untrusted text for a cell: control characters shown, never obeyed."""
     return Text(printable(str(value)), style=style)
+
+
+def counted(number: object, noun: str) -> str:
+    """``1 scenario``, ``30 scenarios``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from runner.experiment import Ready
 from runner.record.rundir import RunDir
-from runner.report.console import text
-from runner.summary import summary_of
+from runner.report.console import counted, text
+from runner.summary import ALL, COMPARABLE, summary_of
 
 # Shown in a table; everything else is in summary.json.
 _RECALL_COLUMNS = (
@@ -31,8 +31,8 @@ def headline(ready: Ready, where: str) -> str:
     data = f"{experiment.harness.name}{' (synthetic)' if ready.harness.synthetic else ''}"
     models = "" if experiment.axis == "recall" else f", reader {experiment.reader.name}, judge {experiment.judge.name}"
     return (
-        f"{experiment.arm.name} on {data}, {experiment.axis} axis{models}: {census.questions} questions, "
-        f"{census.clusters} {ready.harness.cluster}s → {where}"
+        f"{experiment.arm.name} on {data}, {experiment.axis} axis{models}: {counted(census.questions, 'question')}, "
+        f"{counted(census.clusters, ready.harness.cluster)} → {where}"
     )
 
 
@@ -47,15 +47,18 @@ def run_table(run: RunDir) -> Group:
     groups = summary["groups"]
     shown = [name for name in wanted if any(isinstance(g.get(name), float) for g in groups.values())]
     title = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''} · {rows.get('axis')} axis"
-    table = Table(title=text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("questions of")
-    for name in ("n", "errors", *shown):
+    for name in ("n", "scored", "errors", *shown):
         table.add_column(name, justify="right")
+    everything = {**groups.get(ALL, {}), "questions": 0, "errors": 0}
+    repeated = everything == {**groups.get(COMPARABLE, {}), "questions": 0, "errors": 0}
     for name, group in groups.items():
-        if group["questions"]:
+        if group["questions"] and not (name == ALL and repeated):  # what is not scored adds nothing
             cells = [figure(group.get(column)) for column in shown]
-            table.add_row(text(name), str(group["questions"]), str(group["errors"] or ""), *cells)
-    return Group(table, *(text(line, "dim") for line in footnotes(instrument, summary)))
+            counts = (group["questions"], group["scored"], group["errors"] or "")
+            table.add_row(text(name), *map(str, counts), *cells)
+    return Group(text(title, "italic"), table, *(text(line, "dim") for line in footnotes(instrument, summary)))
 
 
 def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
@@ -66,8 +69,9 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
     if summary["errors"]:
         counts = ", ".join(f"{n} {status}" for status, n in summary["statuses"].items() if status != "ok")
         lines.append(f"errors, in no denominator: {counts}")
+        lines += [f"{status}, for example: {error}" for status, error in summary["samples"].items()]
     for stage, spent in summary["usage"].items():
-        if stage == "search":
+        if stage == "search" or not spent["calls"]:
             continue
         usd = spent["usd"]
         cost = "unknown price" if usd == "unknown" else f"${usd:.4f}"
@@ -80,11 +84,17 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         made = ""
         if ingest["embeddings_computed"] or ingest["embeddings_reused"]:
             made = f" ({ingest['embeddings_computed']} embeddings computed, {ingest['embeddings_reused']} reused)"
-        lines.append(f"ingest: {ingest['events']} events in {ingest['seconds']:.1f} s{made}")
+        each = ingest["seconds"] / ingest["scenarios"]
+        lines.append(f"ingest: {ingest['events']} events, {each:.2f} s a scenario, queueing included{made}")
     if search:
         cached = summary["flags"].get("search_cached")
         without = f", {cached} answered from a cache and left out" if cached else ""
         lines.append(f"search: p50 {search['p50'] * 1000:.1f} ms, p90 {search['p90'] * 1000:.1f} ms{without}")
+    grain = summary["groups"][ALL].get("sources_per_hit")
+    if isinstance(grain, float) and grain > 1.5:
+        lines.append(f"a hit cites {grain:.1f} events on average: recall@K and ranks count it once, whatever it merges")
+    if instrument["rows"].get("axis") == "recall" and not summary["groups"][ALL]["scored"] and not summary["errors"]:
+        lines.append("recall is not measurable: hits name no events (sources=None); compare answers (reader=… judge=…)")
     if summary["flags"]:
         lines.append("flags: " + ", ".join(f"{name} {n}" for name, n in summary["flags"].items()))
     return lines

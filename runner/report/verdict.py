@@ -8,7 +8,7 @@ from rich.console import Group as Lines
 from rich.table import Table
 
 from runner.gate import Arm, Comparison
-from runner.report.console import text
+from runner.report.console import counted, text
 from runner.stats.verdict import Verdict
 from runner.sweep import Gate, Group
 
@@ -43,15 +43,10 @@ def _group(group: Group) -> list[Any]:
     data = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''}"
     metric = f"{first.metric}, {rows.get('axis')} axis"
     if rows.get("axis") == "accuracy":
-        metric += f", reader {rows.get('reader.model')}, judge {rows.get('judge.model')}, {rows.get('repeats')} repeats"
+        metric += f", reader {rows.get('reader.model')}, judge {rows.get('judge.model')}, {counted(rows.get('repeats'), 'repeat')}"
     setting = "".join(f" · {key}={value}" for key, value in group.setting.items())
-    table = Table(
-        title=text(f"{data} · {metric}{setting} · against {group.baseline}"),
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-        header_style="bold",
-    )
+    title = text(f"{data} · {metric}{setting} · against {group.baseline}", "italic")
+    table = Table(box=None, pad_edge=False, header_style="bold")
     several = any(pair.holm_p is not None for pair in group.comparisons)
     flips = any(arm.flip_rate is not None for arm in group.arms)
     money = any(arm.usd != 0.0 for arm in group.arms)
@@ -64,7 +59,7 @@ def _group(group: Group) -> list[Any]:
         table.add_row(*_row(arm, pairs.get(arm.name), group, several, flips, money))
     notes = [line for pair in group.comparisons for line in pair_notes(pair)]
     notes += [f"{arm.name}: FAKE {', '.join(arm.instrument['fakes'])}" for arm in group.arms if arm.instrument["fakes"]]
-    return [table, *(text(line, "dim") for line in dict.fromkeys(notes)), text("")]
+    return [title, table, *(text(line, "dim") for line in dict.fromkeys(notes)), text("")]
 
 
 def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: bool, money: bool) -> list[Any]:
@@ -75,7 +70,7 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
     elif pair is None and group.comparisons and group.comparisons[0].verdict is not None:
         value = group.comparisons[0].verdict.mean_a
     judged = verdict or (group.comparisons[0].verdict if pair is None and group.comparisons else None)
-    count = str(judged.n) if judged else str(arm.summary["rows"])
+    count = str(judged.n if judged and judged.n else arm.scored)
     clusters = str(judged.clusters) if judged else str(arm.instrument["census"]["clusters"])
     cells: list[Any] = [text(arm.name), count, clusters, "–" if value is None else f"{value:.3f}"]
     if pair is None:
@@ -108,7 +103,7 @@ def pair_notes(pair: Comparison) -> list[str]:
             lines.append(f"{pair.b}: not comparable with {pair.a}:")
             lines += [f"  {confound.line()}" for confound in pair.comparability.confounds]
         else:
-            lines.append(f"{pair.b}: {pair.reason}")
+            lines.append(pair.reason if pair.reason.startswith(pair.b) else f"{pair.b}: {pair.reason}")
     lines += [f"{pair.b}: {note}" for note in pair.notes if not note.startswith("synthetic")]
     lines += [note for note in pair.notes if note.startswith("synthetic")]
     verdict = pair.verdict
@@ -136,7 +131,8 @@ def _evidence(verdict: Verdict) -> str:
         low, high = verdict.percentile.low * 100, verdict.percentile.high * 100
         parts.append(f"decided on the {verdict.deciding_kind} interval (percentile {low:+.1f} .. {high:+.1f})")
     if verdict.sign_flip is not None:
-        parts.append(f"sign-flip p {verdict.sign_flip.p:.3f}")
+        against = f" against {verdict.min_delta * 100:+.1f} pp" if verdict.min_delta else ""
+        parts.append(f"sign-flip {_p(verdict.sign_flip.p)}{against}")
     if verdict.mde is not None:
         parts.append(f"can detect {verdict.mde * 100:.1f} pp")
     if verdict.needed_n is not None:
@@ -144,6 +140,10 @@ def _evidence(verdict: Verdict) -> str:
     if verdict.warnings:
         parts.append("warnings: " + ", ".join(verdict.warnings))
     return "; ".join(parts)
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p {value:.3f}"
 
 
 def _points(value: float | None) -> str:

@@ -12,6 +12,7 @@ Nothing is imported here, so that importing the package costs nothing; name the 
 ``leverage``          would the verdict stand without any one cluster
 ``verdict``           pass, fail or unresolved, and why; the null band
 ``pairs``             :func:`~runner.stats.pairs.judge_pairs`: all of the above for two arms in one call
+``row``               one row of that call
 ``agreement``         majority labels, flip rate, kappa, accuracy and what errors could change
 ``power``             sample size, minimum detectable effect, design effect, intraclass correlation
 ``multiple``          Holm and Benjamini-Hochberg

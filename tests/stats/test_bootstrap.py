@@ -125,6 +125,17 @@ def test_a_row_may_lack_items_and_clusters() -> None:
     assert (first.low, first.high) == (0.5, 0.5)  # both clusters have the mean of the whole
 
 
+@pytest.mark.parametrize("grouped", [True, False])
+def test_a_row_draws_from_its_own_clusters(grouped) -> None:
+    chooser = np.random.default_rng(8)
+    deltas = chooser.integers(-1, 2, (3, 120)).astype(float)
+    keys = np.array([f"c{i % 20:02d}" for i in range(120)])
+    present = np.stack([np.arange(120) % 20 < 10, np.arange(120) % 20 >= 10, chooser.random(120) < 0.7])
+    found = bootstrap_many(deltas, keys if grouped else None, present=present)
+    for row, here, interval in zip(deltas, present, found, strict=True):
+        assert interval == paired_bootstrap(row[here], keys[here] if grouped else None)
+
+
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=200), st.integers(0, 3))
 def test_percentiles_are_those_of_numpy(values, unknown) -> None:
     low, high = np.percentile(values, [2.5, 97.5])

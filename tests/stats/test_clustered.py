@@ -18,6 +18,7 @@ from runner.stats.clustered import (
     few_cluster_factor,
     mcnemar_p,
     sign_flip_test,
+    unseen_share,
     widened,
 )
 
@@ -110,6 +111,28 @@ def test_mcnemar_against_statsmodels(wins, losses) -> None:
     assert mcnemar_p(wins, losses) == pytest.approx(stats.binomtest(wins, wins + losses).pvalue)
     deltas = np.array([1.0] * wins + [-1.0] * losses)
     assert sign_flip_test(deltas).p == pytest.approx(mcnemar_p(wins, losses))
+
+
+@pytest.mark.parametrize(("units", "seen"), [(6, 0), (50, 0), (103, 1), (1000, 4), (10_000, 0)])
+def test_unseen_share_is_clopper_pearson(units, seen) -> None:
+    expected = stats.binomtest(seen, units).proportion_ci(0.95, method="exact").high
+    assert unseen_share(units, seen) == pytest.approx(expected)
+    if not seen:
+        assert unseen_share(units) == pytest.approx(1 - 0.025 ** (1 / units))
+
+
+def test_unseen_share_of_all() -> None:
+    assert unseen_share(4, 4) == 1
+    assert unseen_share(3.5, 4) == 1
+
+
+def test_the_least_p_that_signs_can_give() -> None:
+    # Of six signs all alike 2 of 64 patterns are as far out; a sum of 0 cannot be flipped.
+    for sums in ([1.0] * 6, [3.0, 2.0, 2.0, 1.0, -1.0, -5.0], [0.3, -0.2, 0.4, 0.1, 0.6, -0.7]):
+        assert sign_flip_test(np.array(sums)).least == 2 / 64
+    assert sign_flip_test(np.array([1.0, 2.0, 0.0, 0.0])).least == 2 / 4
+    assert sign_flip_test(np.zeros(3)).least == 1
+    assert sign_flip_test(np.linspace(0.1, 1.3, 40)).least == 1 / 20_001
 
 
 def test_mcnemar_without_discordant_pairs() -> None:

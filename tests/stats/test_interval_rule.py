@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from runner.errors import UsageError
 from runner.stats.clustered import Bounds, cr3_interval, few_cluster_factor
@@ -83,5 +84,22 @@ def test_unknown_mode() -> None:
 def test_a_cluster_of_nearly_everything_decides_nothing() -> None:
     sizes = np.array([10_000.0, *[1.0] * 9])  # g_eff = 1.002
     found = decide_interval(sums_of(10), sizes, SHOWN)
-    assert (found.interval, found.decidable) == (None, False)
+    assert (found.undecidable, found.decidable) == ("dominant_cluster", False)
+    assert (found.kind, found.interval) == ("percentile", SHOWN)  # still shown
     assert "dominant_cluster" in found.warnings
+
+
+def test_why_nothing_is_decided() -> None:
+    assert decide_interval(sums_of(5), np.full(5, 10.0), SHOWN).undecidable == "too_few_clusters"
+    assert decide_interval(np.array([3.0]), np.array([10.0]), None, "percentile").undecidable == "too_few_clusters"
+    assert decide_interval(sums_of(6), np.full(6, 10.0), SHOWN).undecidable is None
+
+
+def test_factor_of_each_kind() -> None:
+    assert decide_interval(sums_of(30), np.full(30, 10.0), SHOWN).factor == 1
+    # t(.975, 9) = 2.2622: 2.2622 / 1.96 * sqrt(10 / 9)
+    assert decide_interval(sums_of(10), np.full(10, 10.0), SHOWN).factor == pytest.approx(1.21662, abs=1e-4)
+    # 12 of 24 and 12 singles: g_eff = 24² / 156 = 3.6923, and t(.975, 2.6923) by scipy.
+    dominated = decide_interval(sums_of(13), np.array([12.0, *[1.0] * 12]), SHOWN)
+    assert dominated.kind == "cr3_t"
+    assert dominated.factor == pytest.approx(t.ppf(0.975, 24**2 / 156 - 1) / 1.96, rel=1e-6)

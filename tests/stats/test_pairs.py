@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from runner.errors import UsageError
 from runner.stats.bootstrap import paired_bootstrap
-from runner.stats.clustered import mcnemar_p
+from runner.stats.clustered import mcnemar_p, widened
+from runner.stats.multiple import holm
 from runner.stats.pairs import judge_many, judge_pairs
-from runner.stats.verdict import Verdict
+from runner.stats.verdict import Verdict, verdict_of
 
 
 def arms(wins: int, ties: int, losses: int) -> tuple[list[int], list[int]]:
@@ -99,6 +100,42 @@ def test_leverage() -> None:
     assert (pulled.verdict, pulled.warnings) == ("unresolved", ("leverage",))
 
 
+def test_leverage_of_a_large_cluster_near_the_mean() -> None:
+    # Neither end of the drop-one means, but without its 60 items the rest no longer passes.
+    sums, sizes = [12, 2, 4, 3, 4, -1, 9, -3, 3, 0], [60] + [12] * 9
+    deltas = np.concatenate(
+        [[np.sign(s)] * abs(s) + [0] * (n - abs(s)) for s, n in zip(sums, sizes, strict=True)]
+    ).astype(float)
+    found = judge_pairs(deltas < 0, deltas > 0, np.repeat(np.arange(10), sizes))
+    assert (found.verdict, found.deciding_kind) == ("pass", "widened")
+    assert "leverage" in found.warnings
+
+
+def test_leverage_against_dropping_each_cluster() -> None:
+    chooser = np.random.default_rng(2)
+    told = []
+    for _ in range(40):
+        sizes = chooser.integers(8, 30, 8)
+        keys = np.repeat(np.arange(8), sizes)
+        means = chooser.normal(0.1, 0.1, 8).clip(-0.3, 0.3)[keys]
+        draw = chooser.random(keys.size)
+        deltas = np.where(draw < (0.3 + means) / 2, 1.0, np.where(draw > 1 - (0.3 - means) / 2, -1.0, 0.0))
+        found = judge_pairs(deltas < 0, deltas > 0, keys)
+        if found.deciding_kind != "widened":
+            continue
+        flips, near = False, False
+        for c in range(8):
+            rest = keys != c
+            shown = paired_bootstrap(deltas[rest], keys[rest], method="exact")
+            bounds = widened(shown.mean, shown.low, shown.high, 7)
+            flips |= verdict_of(shown.mean, bounds.low, bounds.high)[0] != found.verdict
+            near |= min(abs(bounds.low), abs(bounds.high)) < 0.08 * (bounds.high - bounds.low)
+        if not near:  # a resampled bound has noise
+            told.append(flips)
+            assert ("leverage" in found.warnings) == flips
+    assert {True, False} == set(told)
+
+
 def test_unclustered_is_said() -> None:
     assert judge_pairs(*arms(40, 440, 20), unclustered=True).warnings == ("unclustered",)
 
@@ -128,12 +165,141 @@ def test_nothing_and_one_cluster_and_all_ties_never_pass() -> None:
     for min_delta in (0.0, -0.05):
         ties = judge_pairs([1] * 50, [1] * 50, min_delta=min_delta)
         assert (ties.verdict, ties.reason, ties.mde) == ("unresolved", "noise_floor", None)
+        assert ties.mde_note == "all_ties"
         assert "all_ties" in ties.warnings
     assert not judge_pairs([1] * 50, [1] * 50).equivalent  # 1 - .025^(1/50) = 7.1 %
     assert judge_pairs([1] * 100, [1] * 100).equivalent  # 3.6 %
     for found in (nothing, alone, ties):
         json.dumps(found.to_dict(), allow_nan=False)
         assert "nan" not in found.line()
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "min_delta", "verdict"),
+    [
+        (10_000, None, -0.02, "pass"),  # 1 - .025^(1/10000) = .04 %
+        (100, None, -0.02, "unresolved"),  # 3.6 %
+        (10_000, 10, -0.02, "unresolved"),  # ten clusters: 31 %
+        (6, None, 0.01, "unresolved"),  # 46 %
+        (10_000, None, 0.01, "fail"),
+        (10_000, None, 0.0, "unresolved"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "percentile"])
+def test_all_ties_against_a_threshold(n, k, min_delta, verdict, mode) -> None:
+    clusters = None if k is None else np.arange(n) % k
+    found = judge_pairs(np.ones(n), np.ones(n), clusters, min_delta=min_delta, mode=mode, resamples=200)
+    assert (found.verdict, found.deciding_kind) == (verdict, "tie_bound")
+    assert found.deciding is not None
+    assert found.deciding.high == pytest.approx(1 - 0.025 ** (1 / (k or n)))
+    assert "all_ties" in found.warnings
+    assert "fragile_pass" not in found.warnings
+
+
+def test_all_ties_in_another_unit() -> None:
+    values = np.linspace(0, 50, 200)  # seconds: a pair can differ by 50
+    found = judge_pairs(values, values)
+    assert found.deciding is not None
+    assert found.deciding.high == pytest.approx(50 * (1 - 0.025 ** (1 / 200)))
+
+
+def test_clusters_all_alike_are_said() -> None:
+    # Six clusters with one win in ten: no width, and a share of 1 - .025^(1/6) = 46 % could be otherwise.
+    b = [int(i % 10 == 0) for i in range(60)]
+    found = judge_pairs([0] * 60, b, [i // 10 for i in range(60)])
+    assert found.percentile is not None
+    assert (found.percentile.low, found.percentile.high) == (0.1, 0.1)
+    assert (found.verdict, found.warnings) == ("pass", ("few_clusters", "no_spread"))
+    # Nearly so: with ninety wins in each of the clusters of 900 and one more in one, .0001 wide.
+    b = [int(i % 10 == 0) for i in range(5400)]
+    b[1] = 1
+    assert "no_spread" in judge_pairs([0] * 5400, b, [i // 900 for i in range(5400)]).warnings
+    # Every item won in twelve clusters: 26 % of them could be lost without turning it.
+    assert judge_pairs([0] * 300, [1] * 300, [i % 12 for i in range(300)]).warnings == ("few_clusters",)
+    assert "no_spread" in judge_pairs([0.0] * 6, [0.05] * 6).warnings
+    assert judge_pairs(np.zeros(10_000), np.full(10_000, 0.05), resamples=200).warnings == ()  # .04 % of 1.05
+
+
+def test_a_dominant_cluster_is_the_reason() -> None:
+    keys = [0] * 970 + [c for c in range(1, 6) for _ in range(6)]
+    a, b = np.zeros(1000), (np.arange(1000) % 4 == 0).astype(float)
+    found = judge_pairs(a, b, keys)
+    assert (found.verdict, found.reason, found.clusters) == ("unresolved", "dominant_cluster", 6)
+    assert found.deciding_kind == "percentile"
+    assert found.percentile == paired_bootstrap(b, keys)
+    assert (found.mde, found.mde_note, found.needed_n) == (None, "dominant_cluster", None)
+
+
+def test_needed_is_more_than_there_are() -> None:
+    keys = np.repeat(np.arange(7), [60] + [10] * 6)  # g_eff = 120² / 4200 = 3.43 of 7
+    seen = 0
+    for seed in range(30):
+        deltas = np.random.default_rng(seed).choice([-1, 0, 1], 120, p=[0.05, 0.65, 0.3])
+        found = judge_pairs(deltas < 0, deltas > 0, keys, resamples=300)
+        assert (found.deciding_kind, found.needed_n) == ("cr3_t", None)
+        found = judge_pairs(deltas < 0, deltas > 0, np.arange(120) % 6, min_delta=0.211, resamples=300)
+        if found.reason == "under_powered":
+            seen += 1
+            assert found.needed_n is not None
+            assert found.needed_n > 120
+    assert seen > 5
+
+
+def test_the_detectable_effect_grows_with_the_interval() -> None:
+    # Ten clusters of twenty with two wins and two losses each: a negative ICC, so no inflation. psi = .2, n = 200:
+    # d = .0873 solves ((1.95996 * sqrt(.2) + .84162 * sqrt(.2 - d²)) / d)² = 200.
+    a = [0, 0, 1, 1, *[0] * 16] * 10
+    b = [1, 1, 0, 0, *[0] * 16] * 10
+    found = judge_pairs(a, b, [i // 20 for i in range(200)])
+    assert found.deciding_kind == "widened"
+    assert found.mde is not None
+    d = found.mde / 1.21662  # f(10)
+    assert ((1.95996 * 0.2**0.5 + 0.84162 * (0.2 - d * d) ** 0.5) / d) ** 2 == pytest.approx(200, rel=1e-3)
+
+
+def test_the_detectable_effect_never_vanishes_without_a_word() -> None:
+    found = judge_pairs(*arms(2, 58, 0))  # psi = 1/30: d of Connor's formula is 6.4 pp, beyond 3.3
+    assert found.mde is not None
+    assert found.mde > 2 / 60
+    assert found.mde_note == "beyond_discordance"
+    assert "more than the share of pairs that disagree" in found.line()
+    # Six clusters of four, each all won or all lost: psi = 1 and ICC = 1, six independent units. d = .87 solves
+    # ((1.95996 + .84162 * sqrt(1 - d²)) / d)² = 6, and times f(6) = 1.437 it is more than any two arms can differ.
+    a = [i // 4 % 2 for i in range(24)]
+    alike = judge_pairs(a, [1 - value for value in a], [i // 4 for i in range(24)])
+    assert (alike.mde, alike.mde_note) == (None, "beyond_range")
+    assert "cannot be told (not even the greatest difference there can be)" in alike.line()
+    assert judge_pairs([], []).mde_note == "no_items"
+
+
+@pytest.mark.parametrize(("n", "fragile"), [(103, True), (1000, False)])
+def test_few_discordant_pairs_of_a_non_inferior_arm(n, fragile) -> None:
+    # No loss in 103 single items leaves 1 - .025^(1/103) = 3.5 % of losses possible, in 1000 .37 %.
+    found = judge_pairs([0] * n, [1] + [0] * (n - 1), min_delta=-0.02)
+    assert (found.verdict, "fragile_pass" in found.warnings) == ("pass", fragile)
+
+
+def test_discordance_of_labels() -> None:
+    a, b = np.array([0.0, 0.0, 1.0, 1.0] * 5), np.array([1.0, 0.0, 1.0, 0.0] * 5)
+    differ = np.array([True, True, False, True] * 5)  # the second: abstained against wrong, equal in value
+    here = np.arange(20) < 8
+    whole, part = judge_many(a, [b, b], present=[here | ~here, here], differ=differ[None, :])
+    assert (whole.discordance, part.discordance) == (0.75, 0.75)
+    assert (whole.wins, whole.losses, whole.ties) == (5, 5, 10)
+    assert whole.mde == judge_pairs(a, b).mde
+    assert judge_pairs(a, b).discordance == 0.5
+    with pytest.raises(UsageError, match="differ: shape"):
+        judge_many(a, [b, b], differ=differ[:5])
+
+
+def test_the_least_p_tells_what_holm_can_reach() -> None:
+    b = [int(i % 10 <= i // 10) for i in range(60)]
+    found = judge_pairs([0] * 60, b, [i // 10 for i in range(60)])
+    assert found.companion_p == found.companion_least_p == 1 / 32
+    assert holm([found.companion_least_p] * 2).tolist() == [1 / 16] * 2
+    assert judge_pairs(*arms(3, 20, 2)).companion_least_p == 2 / 2**5  # five discordant pairs
+    assert judge_pairs([], []).companion_least_p is None
+    assert found.to_dict()["companion_least_p"] == 1 / 32
 
 
 @pytest.mark.parametrize(
@@ -177,6 +343,17 @@ def test_a_category_uses_its_own_items() -> None:
     assert found.wins == int((b[:120] > a[:120]).sum())
     assert empty.reason == "no_items"
     assert whole.n == 300
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_clusters_without_an_item_are_not_drawn(grouped) -> None:
+    chooser = np.random.default_rng(4)
+    a, b = chooser.integers(0, 2, 300), chooser.integers(0, 2, 300)
+    keys = np.arange(300) % 30
+    here = np.stack([keys < 10, keys >= 18, keys < 3, np.ones(300, dtype=bool)])
+    many = judge_many(a, np.tile(b, (4, 1)), keys if grouped else None, present=here)
+    for mask, found in zip(here, many, strict=True):
+        assert found == judge_pairs(a[mask], b[mask], keys[mask] if grouped else None)
 
 
 def test_icc_reaches_the_mde() -> None:

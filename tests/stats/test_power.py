@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from runner.errors import UsageError
-from runner.stats.power import design_effect, intraclass_correlation, minimum_detectable_effect, pairs_needed
+from runner.stats.power import (
+    design_effect,
+    intraclass_correlation,
+    minimum_detectable_effect,
+    pairs_needed,
+    resolving_n,
+)
 
 
 def test_figures_of_the_specification() -> None:
@@ -41,6 +48,41 @@ def test_mde_inverts_pairs_needed(n, psi, power) -> None:
 def test_too_few_pairs_detect_nothing() -> None:
     assert minimum_detectable_effect(5, 0.1) is None
     assert minimum_detectable_effect(500, 0.0) is None
+
+
+def test_few_clusters_detect_less() -> None:
+    plain = minimum_detectable_effect(500, 0.16, cluster_size=50, icc=0.01)
+    assert plain is not None
+    # f(10) = 2.26216 / 1.96 * sqrt(10 / 9) and f(6) = 2.57058 / 1.96 * sqrt(6 / 5), from printed tables of t.
+    for k, factor in ((10, 1.21662), (6, 1.43669), (30, 1.0)):
+        found = minimum_detectable_effect(500, 0.16, cluster_size=50, icc=0.01, clusters=k)
+        assert found == pytest.approx(plain * factor, rel=1e-4)
+    assert minimum_detectable_effect(500, 0.16, clusters=5) is None
+    alone = minimum_detectable_effect(20, 0.9)
+    assert minimum_detectable_effect(20, 0.9, clusters=20) == alone is not None  # single items
+
+
+@pytest.mark.parametrize(("k", "m"), [(6, 80), (10, 50), (20, 25)])
+def test_simulated_power_with_few_clusters(k, m) -> None:
+    # Independent items, 16 % discordant, a mean as large as the stated effect; the widened interval is mean ± t·s/√k.
+    effect = minimum_detectable_effect(k * m, 0.16, cluster_size=m, clusters=k)
+    assert effect is not None
+    draw = np.random.default_rng(3)
+    discordant = draw.binomial(m, 0.16, (20_000, k))
+    means = (2 * draw.binomial(discordant, (0.16 + effect) / 0.32) - discordant) / m
+    low = means.mean(axis=1) - t.ppf(0.975, k - 1) * means.std(axis=1, ddof=1) / k**0.5
+    assert 0.79 < np.mean(low > 0) < 0.94
+
+
+def test_pairs_that_would_resolve_a_seen_difference() -> None:
+    # V = .2 - .01 = .19; (1.95996 * sqrt(.2) + .84162 * sqrt(.19))^2 / .01 = 154.60 pairs of the normal interval, whose
+    # half-width at 100 is 1.95996 * sqrt(.0019) = .085433; one of .2 is 2.3410 times as wide: 154.60 * 5.4803 = 847.2
+    assert resolving_n(0.1, 0.0, 0.2, 1.0, 100, 0.2) == 848
+    assert resolving_n(0.1, 0.0, 0.2, 7.0, 100, 0.2) == 1083  # 154.60 * 7: the half-width shows less than the ICC
+    assert resolving_n(0.1, 0.0, 0.2, 1.0, 100, 0.08) == 155
+    assert resolving_n(0.1, 0.0, 0.2, 1.0, 500, 0.01) == 501
+    assert resolving_n(0.1, 0.1, 0.2, 1.0, 100, 0.2) is None
+    assert resolving_n(0.1, 0.0, 0.01, 1.0, 100, 0.2) is None
 
 
 def test_design_effect() -> None:
