@@ -111,6 +111,15 @@ def test_leverage_of_a_large_cluster_near_the_mean() -> None:
     assert "leverage" in found.warnings
 
 
+def test_single_items_have_no_leverage_also_among_other_rows() -> None:
+    keys = [0, 0, *range(1, 40)]
+    b = np.array([1, 1, *[1] * 9, *[0] * 30])
+    alone = np.arange(41) > 0
+    whole, singles = judge_many([0] * 41, [b, b], keys, present=[alone | ~alone, alone])
+    assert whole.clusters == singles.clusters == 40
+    assert singles == judge_pairs([0] * 40, b[alone], keys[1:])
+
+
 def test_leverage_against_dropping_each_cluster() -> None:
     chooser = np.random.default_rng(2)
     told = []
