@@ -291,7 +291,10 @@ def load(values: Mapping[str, Any]) -> Experiment:
     ConfigError
         With every problem by key; a value that looks like a credential is one of them.
     """
-    secret = secrets_in(values)
+    flat = flatten(values)
+    # By their own shape, by the name of their key, or because a secret of the environment has that value.
+    known = [key for key, value in flat.items() if isinstance(value, str) and mask(value) != value]
+    secret = list(dict.fromkeys([*secrets_in(values), *known]))
     found = [
         f"{key}: holds what looks like a credential; name an environment variable instead (api_key_env: OPENAI_API_KEY)"
         for key in secret

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.config import GateConfig
-from runner.errors import Refused, UsageError
+from runner.errors import RecordError, Refused, UsageError
 from runner.record.columns import Columns, columns
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
@@ -23,7 +23,7 @@ from runner.stats.multiple import benjamini_hochberg
 from runner.stats.pairs import judge_many
 from runner.stats.verdict import Verdict, band_from_null, excludes_zero
 from runner.summary import ALL, COMPARABLE, PATCHED, summary_of
-from runner.types import CORRECT
+from runner.types import CORRECT, LABELS
 
 ACCURACY: Final = "accuracy_abstain_wrong"  # correct / (correct + wrong + abstained)
 PUBLISHED: Final = "published_"  # prefix of a metric against the gold as published, where a patch changed it
@@ -47,13 +47,18 @@ class Arm:
     data: Columns
 
     @property
+    def left(self) -> int:
+        """Questions of the slice without a row."""
+        return max(0, int(self.instrument["census"]["questions"]) - len(self.data))
+
+    @property
     def state(self) -> str:
-        return "complete" if self.summary["left"] == 0 else "incomplete"
+        return "complete" if self.left == 0 else "incomplete"
 
     @property
     def reason(self) -> str:
-        left = self.summary["left"]
-        why = self.run.read_json("summary.json").get("reason") or "not finished"
+        left = self.left
+        why = self.run.summary().get("reason") or "not finished"
         return f"{left} questions are missing ({why}); go on with: python -m runner resume {self.run.path}"
 
     @property
@@ -204,7 +209,7 @@ def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = 
             raise UsageError(f"{path}: not a run directory (no config.yaml)")
         opened.append(RunDir(path))
     chosen = settings or opened[0].experiment().gate
-    names = [str((run.raw_config().get("arm") or {}).get("name", run.path.name)) for run in opened]
+    names = [run.experiment().arm.name for run in opened]
     if names[0] == names[1]:
         names = [run.path.name for run in opened]
     a, b = (open_arm(run, name, chosen) for run, name in zip(opened, names, strict=True))
@@ -233,7 +238,37 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
             raise UsageError(
                 f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
             )
-    return Arm(name, run, run.raw_config(), instrument, summary, metric, settings, data)
+    _whole(run, instrument, data)
+    if metric != ACCURACY and (
+        np.nanmin(data.values[metric], initial=0) < 0 or np.nanmax(data.values[metric], initial=0) > 1
+    ):
+        raise RecordError(
+            f"{run.rows_path}: {metric} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
+        )
+    return Arm(name, run, run.experiment().model_dump(mode="json"), instrument, summary, metric, settings, data)
+
+
+def _whole(run: RunDir, instrument: dict[str, Any], data: Columns) -> None:
+    """Hold the rows against the slice that the instrument pins.
+
+    Raises
+    ------
+    RecordError
+        When they are other questions, or rows carry a label that no judge gives.
+    """
+    expected = instrument["census"]["questions"]
+    if len(data) > expected or (
+        len(data) == expected and expected and data.identity() != instrument["rows"]["slice.sha256"]
+    ):
+        raise RecordError(f"{run.rows_path}: holds other questions than its slice; the record is damaged: run it again")
+    if instrument["rows"].get("axis") != "recall":
+        strange = [
+            name
+            for code, name in enumerate(data.labels)
+            if name not in LABELS and (data.ok & (data.label == code)).any()
+        ]
+        if strange:
+            raise RecordError(f"{run.rows_path}: the label '{strange[0]}' is none that a judge gives: run it again")
 
 
 def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
@@ -260,6 +295,10 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     if unfinished:
         pair.outcome, pair.reason = "incomplete", "; ".join(f"{arm.name}: {arm.reason}" for arm in unfinished)
         return pair
+    for what in ("cluster", "category"):
+        if np.array_equal(a.data.ids, b.data.ids) and not a.data.alike(b.data, what):
+            pair.reason = f"not comparable: the runs give one question another {what}; a record is damaged"
+            return pair
     if not np.array_equal(a.data.ids, b.data.ids):  # both are sorted and unique
         lost = len(np.setxor1d(a.data.ids, b.data.ids, assume_unique=True))
         pair.reason = f"not comparable: {lost} questions are in one run only, although the slices have one hash"
@@ -315,6 +354,7 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
         rows_b,
         a.data.cluster,  # codes in the order of the cluster keys
         present=present,
+        differ=_labels_differ(a, b)[None, :] if pair.metric == ACCURACY else None,
         min_delta=settings.min_delta / 100,
         band=settings.band / 100,
         mode=settings.interval,
@@ -424,6 +464,14 @@ def _values(arm: Arm) -> NDArray[np.float64]:
         return np.zeros(len(arm.data), dtype=np.float64)
     right: NDArray[np.bool_] = arm.data.label == arm.data.labels.index(CORRECT)
     return right.astype(np.float64)
+
+
+def _labels_differ(a: Arm, b: Arm) -> NDArray[np.bool_]:
+    """Where the arms' majority labels differ: an abstention against a wrong answer does, though both count as wrong."""
+    names = sorted({*a.data.labels, *b.data.labels})
+    codes = [np.array([names.index(name) for name in arm.data.labels] or [0])[arm.data.label] for arm in (a, b)]
+    differ: NDArray[np.bool_] = codes[0] != codes[1]
+    return differ
 
 
 def _shared_ingest(a: Arm, b: Arm, found: Comparability) -> list[str]:

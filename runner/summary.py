@@ -61,7 +61,8 @@ class _Group:
             out["accuracy_if_errors_right"] = (correct + self.errors) / (graded + self.errors)
             out["abstained"] = self.labels[ABSTAIN] / graded
         for name in sorted(self.sums, key=_natural):
-            out[name] = self.sums[name] / self.counts[name]
+            # Rounded, so that the order in which rows were finished does not show in the last digit.
+            out[name] = round(self.sums[name] / self.counts[name], 12)
         return out
 
 
@@ -84,7 +85,7 @@ def _latest(rows: Iterable[Row]) -> Iterator[Row]:
 
 def summary_of(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """The recorded summary while it still is one of the rows on disk, else a rebuilt one."""
-    written = run.read_json("summary.json")
+    written = run.summary()
     try:
         size = run.rows_path.stat().st_size
     except OSError:

@@ -125,7 +125,7 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
                 raise
             failed.append((run.path.name, str(error)))
             continue
-        arms.append((run, run.raw_config()))
+        arms.append((run, run.experiment().model_dump(mode="json")))
     grouped = _grouped(arms) if len(paths) == 1 else [({}, arms)]
     groups = []
     for setting, members in grouped:
@@ -154,8 +154,7 @@ def _jobs(path: Path) -> tuple[list[RunDir], list[tuple[str, str]]]:
 
 
 def _settings(run: RunDir, changes: dict[str, Any]) -> GateConfig:
-    recorded = run.raw_config().get("gate")
-    values = {**(recorded if isinstance(recorded, dict) else {}), **changes}
+    values = {**run.experiment().gate.model_dump(mode="json"), **changes}
     settings = checked(GateConfig, values, "gate.")
     assert isinstance(settings, GateConfig)
     return settings
@@ -233,7 +232,10 @@ def _adjust(pairs: list[Comparison]) -> None:
     ]
     if len(decided) < 2:
         return
-    for (pair, _), p in zip(decided, holm([p for _, p in decided]), strict=True):
+    least = [pair.verdict.companion_least_p or 0.0 for pair, _ in decided if pair.verdict]
+    for (pair, _), p, reach in zip(decided, holm([p for _, p in decided]), holm(least), strict=True):
         pair.holm_p = float(p)
         if pair.outcome in ("pass", "fail") and p > 0.05:
-            pair.notes.append(f"{pair.outcome} by itself, unresolved among {len(decided)} arms (Holm p {p:.3f})")
+            among = f"{pair.outcome} by itself, unresolved among {len(decided)} arms (Holm p {p:.3f}"
+            short = f"; so few clusters cannot reach less than {reach:.3f}" if reach > 0.05 else ""
+            pair.notes.append(f"{among}{short})")

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from runner.record.identity import IdSet
 from runner.record.instrument import WHY
 from runner.record.rundir import FORMAT
 from runner.types import Row
@@ -37,16 +38,16 @@ def write_run(
     config: dict[str, Any] | None = None,
     fakes: Sequence[str] = (),
     questions: int | None = None,
+    slice_of: Sequence[Row] | None = None,
     synthetic: bool = False,
 ) -> Path:
     """A complete run directory of one arm."""
     path.mkdir(parents=True)
-    none = {"name": "none", "provider": "none"}
     values: dict[str, Any] = {
         "harness": {"name": "locomo_qa"},
         "arm": arm,
-        "reader": none,
-        "judge": none,
+        "reader": {"name": "none", "provider": "none"},
+        "judge": {"name": "none", "provider": "none"},
         "gate": {"name": "default"},
         "run": {"repeats": 1},
         **(config or {}),
@@ -60,7 +61,10 @@ def write_run(
         "comparable": ["1"],
         "headline": "accuracy_abstain_wrong" if axis == "accuracy" else "recall@10",
     }
-    facts = dict.fromkeys(WHY, "x") | {"axis": axis, "k": 10, "repeats": 1} | (instrument or {})
+    ids = IdSet()
+    ids.add({row.id.encode() for row in slice_of or rows})
+    pinned = {"slice.sha256": ids.hexdigest()}
+    facts = dict.fromkeys(WHY, "x") | pinned | {"axis": axis, "k": 10, "repeats": 1} | (instrument or {})
     total = len(rows) if questions is None else questions
     (path / "instrument.json").write_text(
         json.dumps(

@@ -146,7 +146,7 @@ def test_a_confound_refuses_with_row_values_and_why(tmp_path: Path) -> None:
 def test_an_unfinished_run_is_incomplete(tmp_path: Path) -> None:
     a, b = arms(40, 440, 20)
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
-    two = write_run(tmp_path / "1-b", b[:400], arm=arm_config("b"), questions=500)
+    two = write_run(tmp_path / "1-b", b[:400], arm=arm_config("b"), questions=500, slice_of=b)
     found = compare(one, two, GateConfig())
     assert found.outcome == "incomplete"
     assert "100 questions are missing" in found.reason

@@ -29,7 +29,7 @@ def test_one_run_writes_what_the_design_lists(cli: Cli, tmp_path: Path) -> None:
     assert run.name.endswith("-bm25")
     assert {path.name for path in run.iterdir()} == {
         "config.yaml", "instrument.json", "rows.jsonl", "texts.jsonl", "calls.jsonl", "ingest.jsonl",
-        "provenance.json", "summary.json", "run.log", "lock",
+        "provenance.json", "summary.json", "run.log", "lock", "seal",
     }  # fmt: skip
     rows = [json.loads(line) for line in (run / "rows.jsonl").read_text().splitlines()]
     assert len(rows) == 80

@@ -6,10 +6,12 @@ Exit codes: 0 done, and the gate (if any) passed · 1 a run failed or is incompl
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from runner.errors import RunnerError
 from runner.safe import mask, printable
@@ -35,7 +37,8 @@ usage: python -m runner [VERB] [KEY=VALUE ...] [-m]
   python -m runner +experiment=locomo_ablation      a whole experiment from one YAML
 
   plan KEY=VALUE ...      what it would do: questions, calls, tokens, cost, detectable effect; spends nothing
-  resume DIR              finish an interrupted run or sweep (--retry-errors asks failed questions again)
+  resume DIR              finish an interrupted run or sweep (--retry-errors asks failed questions again,
+                          --config-dir DIR finds a system of your own, --trust runs a record made elsewhere)
   gate DIR [DIR ...]      verdict from recorded runs (gate.KEY=VALUE to change its settings)
   diff A B                what differs between two runs (--all, --json, --md)
   report DIR              tables of a run or a sweep (--json)
@@ -55,21 +58,40 @@ exit codes: 0 done, gate passed · 1 failed or incomplete · 2 usage or config �
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line; the process's exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a locale without Δ or × must not end a run
+    # A process may be started without streams, and a locale without Δ or × must not end a run.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+        elif hasattr(getattr(sys, name), "reconfigure"):
+            getattr(sys, name).reconfigure(errors="replace")
     try:
-        return _dispatch(list(argv))
+        code = _dispatch(list(argv))
+        sys.stdout.flush()
     except RunnerError as error:
         for line in printable(mask(str(error))).splitlines() or [type(error).__name__]:
-            print(f"error: {line}", file=sys.stderr)
+            _say(f"error: {line}")
         return error.exit_code
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        _say("interrupted")
         return 1
-    except BrokenPipeError:  # `| head` has seen enough
+    except OSError as error:
+        _drop_output()
+        if not isinstance(error, BrokenPipeError):  # a broken pipe is `| head`, which has seen enough
+            what = f"{error.filename}: " if error.filename else "the output "
+            _say(f"error: {what}cannot be written ({error.strerror}); make room or send it elsewhere")
+        return 1
+    return code
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+def _drop_output() -> None:
+    """Whatever is still buffered must not raise again when the process ends."""
+    with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
 
 
 def entry() -> None:

@@ -49,11 +49,9 @@ def gate_sweep(path: Path) -> int:
     from runner.record.rundir import runs_under
 
     runs = runs_under(path)
-    if runs:
-        recorded = runs[0].raw_config().get("gate")
-        if isinstance(recorded, dict) and recorded.get("enabled") is False:
-            failed = any((folder / "failure.json").is_file() for folder in path.iterdir())
-            return 1 if failed or not all(run.finished() for run in runs) else 0
+    if runs and not runs[0].experiment().gate.enabled:
+        failed = any((folder / "failure.json").is_file() for folder in path.iterdir())
+        return 1 if failed or not all(run.finished() for run in runs) else 0
     return _tell([path], {}, False)
 
 

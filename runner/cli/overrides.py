@@ -25,6 +25,10 @@ _PLUS: Final = ("arm", "experiment")
 _OVERRIDE = re.compile(r"^(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@-]*)(?:=(?P<value>.*))?$", re.DOTALL)
 # Flags of the config system that take a value, and those that only ask.
 _VALUED: Final = ("--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp", "--package", "-p")
+# A credential by the name of its key, inside a list or mapping written on the command line.
+_SECRET_WITHIN = re.compile(
+    r"(?i)[{,\s'\"][\w.-]*(password|passwd|secret|token|api[_-]?key|credential)['\"]?\s*:\s*['\"]?[^\s,}\]'\"$]{8,}"
+)
 PLAN_FLAGS: Final = ("-m", "--multirun", "--config-dir", "-cd")
 _ASKING: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc")
 
@@ -115,7 +119,7 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
             hint = did_you_mean(word, verbs)
             raise UsageError(f"'{word}' is neither a verb nor KEY=VALUE{hint}; see python -m runner --help")
         key, value = match["key"], match["value"] or ""
-        if looks_secret(key, value.strip("'\"")):
+        if looks_secret(key, value.strip("'\"")) or _SECRET_WITHIN.search(value):
             problems.append(
                 f"{key}: the value looks like a credential; put it into the environment and name the variable "
                 f"({key.split('.')[0]}.api_key_env=OPENAI_API_KEY)"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.cli import folders
-from runner.config import Experiment, cache_dir, load
+from runner.config import Experiment, cache_dir, flatten, load
 from runner.errors import ConfigError, Refused, RunnerError, Stopped
 from runner.record.rundir import RunDir
 from runner.safe import mask, printable
@@ -61,27 +61,58 @@ def start(run: RunDir, values: dict[str, Any]) -> int:
     except RunnerError:
         _remove_if_empty(run.path)
         raise
-    run.create(experiment.model_dump(mode="json"))  # every key with its value, defaults included
+    run.create(experiment.model_dump(mode="json"), cache_dir())  # every key with its value, defaults included
     try:
         return _perform(run, experiment, ready)
     finally:
         run.release()
 
 
-def finish(run: RunDir, *, retry_errors: bool = False) -> int:
-    """Go on with a recorded run; a finished one costs nothing."""
+def finish(run: RunDir, *, retry_errors: bool = False, trust: bool = False) -> int:
+    """Go on with a recorded run; a finished one costs nothing.
+
+    Raises
+    ------
+    Refused
+        When the record is not one that this person's runner wrote and would run a command or send a key, and ``trust``
+        is not given.
+    """
     if run.finished() and not retry_errors:
         print(f"{shown(run.path)}: finished already, nothing to do")
         return 0
     from runner.experiment import prepare
 
     experiment = run.experiment()
+    if not trust and not run.sealed(cache_dir()):
+        _refuse_strange(run, experiment)
     _require_models(experiment)
     run.claim()
     try:
         return _perform(run, experiment, prepare(experiment), retry_errors=retry_errors)
     finally:
         run.release()
+
+
+def _refuse_strange(run: RunDir, experiment: Experiment) -> None:
+    """A record from elsewhere, or an edited one, may name any command and any server."""
+    acts = []
+    for role, model in (("reader", experiment.reader), ("judge", experiment.judge)):
+        if model.provider == "command":
+            acts.append(f"run the {role} command {' '.join(model.command)!r}")
+        elif model.provider == "openai":
+            acts.append(f"send ${model.api_key_env} and the data to the {role} at {model.base_url or 'its endpoint'}")
+    # A system may be told an endpoint of its own, for embeddings or to ask a model.
+    settings = [
+        f"{key}={value}"
+        for key, value in flatten(experiment.arm.settings).items()
+        if key.endswith("base_url") and value
+    ]
+    acts += [f"let the arm use {item}" for item in settings]
+    if acts:
+        raise Refused(
+            f"{shown(run.path)}: this record was made elsewhere or edited; to resume would {' and '.join(acts)}. "
+            f"If that is what you want: python -m runner resume --trust {shown(run.path)}"
+        )
 
 
 def _require_models(experiment: Experiment) -> None:
@@ -155,6 +186,7 @@ def _logging(run: RunDir) -> Iterator[None]:
         def format(self, record: logging.LogRecord) -> str:
             return mask(super().format(record))
 
+    logging.raiseExceptions = False  # a full disk takes the log first; the run itself says so in one line
     root = logging.getLogger()
     try:
         handler: logging.Handler = logging.FileHandler(run.log_path, encoding="utf-8", errors="backslashreplace")

@@ -12,12 +12,12 @@ from runner.record.sweepdir import is_sweep, read_plan
 
 
 def main(argv: list[str]) -> int:
-    retry = "--retry-errors" in argv
-    places, flags = overrides.words([word for word in argv if word != "--retry-errors"])
+    retry, trust = "--retry-errors" in argv, "--trust" in argv
+    places, flags = overrides.words([word for word in argv if word not in ("--retry-errors", "--trust")])
     mine = overrides.config_dirs(flags)
     if len(places) != 1 or len(flags) != 2 * len(mine):
         raise UsageError(
-            "resume takes one directory (and --retry-errors, --config-dir DIR): "
+            "resume takes one directory (and --retry-errors, --config-dir DIR, --trust): "
             "python -m runner resume outputs/DATE/RUN"
         )
     folders.add(mine)
@@ -25,15 +25,16 @@ def main(argv: list[str]) -> int:
     if not path.is_dir():
         raise UsageError(f"{places[0]}: no such directory")
     if is_run(path):
-        return perform.finish(RunDir(path), retry_errors=retry)
+        return perform.finish(RunDir(path), retry_errors=retry, trust=trust)
     if not is_sweep(path):
         raise UsageError(f"{places[0]}: neither a run (no config.yaml) nor a sweep (no sweep.json)")
-    return _sweep(path, retry)
+    return _sweep(path, retry, trust)
 
 
-def _sweep(path: Path, retry: bool) -> int:
+def _sweep(path: Path, retry: bool, trust: bool) -> int:
     """Every job of a sweep, those that never started included, then the gate."""
     plan = read_plan(path)
+    RunDir(path).claim()  # a second resume of the same sweep is told at once
     folders = {
         int(f.name.split("-", 1)[0]): f for f in path.iterdir() if f.is_dir() and f.name.split("-", 1)[0].isdigit()
     }
@@ -43,7 +44,7 @@ def _sweep(path: Path, retry: bool) -> int:
         folder = folders.get(number)
         try:
             if folder is not None and is_run(folder):
-                perform.finish(RunDir(folder), retry_errors=retry)
+                perform.finish(RunDir(folder), retry_errors=retry, trust=trust)
             elif number in words:
                 from runner.cli.run import compose
 

@@ -26,6 +26,7 @@ from runner.config import conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError, UsageError
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import Job, write_plan
+from runner.safe import mask
 
 # What composing a config can raise: a wrong override, a wrong interpolation, a file that is not YAML or not text.
 _COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
@@ -132,7 +133,10 @@ def _told(error: BaseException) -> list[str]:
     if cause is not None and str(cause) and str(cause).splitlines()[0] not in lines:
         lines.append(str(cause).splitlines()[0])
     lines = [line for line in lines if not line.startswith(("full_key:", "object_type=", "See https", "Check that"))]
-    return [" — ".join(dict.fromkeys(lines)) or type(error).__name__]
+    told = " — ".join(dict.fromkeys(lines)) or type(error).__name__
+    if "mismatched input" in told or "no viable alternative" in told or "extraneous input" in told:
+        told += " — quote a value that holds = : , or brackets, for instance 'KEY=\"http://host/v1?x=1\"'"
+    return [mask(told)]
 
 
 def plain(config: DictConfig) -> dict[str, Any]:

@@ -7,18 +7,20 @@ names start with an underscore are parts that harnesses share, not benchmarks.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from runner import lookup
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
 from runner.harness._patches import PatchReport
+from runner.record.identity import IdSet
 from runner.types import Hit, Question, Scenario
+
+MAX_ID: Final = 256  # bytes of an id, so that a gate can hold millions
 
 
 class NoSettings(Strict):
@@ -48,7 +50,7 @@ class Census:
     events: int = 0
     history_chars: int = 0
     by_category: Counter[str] = field(default_factory=Counter)
-    sha256: str = ""  # over the question ids in order
+    sha256: str = ""  # over the question ids, whatever their order
 
 
 class Harness:
@@ -144,7 +146,7 @@ class Harness:
         left = chosen.limit
         total = 0
         seen_names: list[str] = []
-        for position, scenario in enumerate(self.read()):
+        for position, scenario in enumerate(self._understood()):
             seen_names.append(scenario.id)
             if chosen.scenarios is not None and pending is not None:
                 if scenario.id not in chosen.scenarios and position not in chosen.scenarios:
@@ -185,6 +187,36 @@ class Harness:
         if total == 0:
             raise ConfigError([f"slice: leaves no question of {self.name}; widen slice.categories or slice.scenarios"])
 
+    def _understood(self) -> Iterator[Scenario]:
+        """The scenarios of :meth:`read`, held to what everything downstream relies on.
+
+        Raises
+        ------
+        DatasetError
+            When the data cannot be read as the harness expects it, or holds ids or text that cannot be recorded.
+        """
+        try:
+            for scenario in self.read():
+                for item in (scenario.id, scenario.cluster, *(question.id for question in scenario.questions)):
+                    if not item or len(item.encode("utf-8", "replace")) > MAX_ID or not item.isprintable():
+                        raise DatasetError(
+                            f"{self.name}: the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; "
+                            f"mend the data"
+                        )
+                texts = (event.text for event in scenario.events)
+                asked = (text for q in scenario.questions for text in (q.id, q.text, *q.gold.answers))
+                for text in (scenario.id, *texts, *asked):
+                    text.encode()  # a lone surrogate, as a careless export writes it, is no text
+                yield scenario
+        except UnicodeEncodeError as error:
+            raise DatasetError(
+                f"{self.name}: the data holds half of a character ({error.object[error.start]!r}); "
+                f"export it again as UTF-8"
+            ) from None
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+            reason = (str(error).splitlines() or [""])[0][:120]
+            raise DatasetError(f"{self.name}: the data is not understood ({type(error).__name__}: {reason})") from error
+
     def census(self, chosen: SliceConfig) -> Census:
         """Count a slice and hash its question ids, in one pass.
 
@@ -196,7 +228,7 @@ class Harness:
         census = Census()
         names: set[str] = set()
         clusters: set[str] = set()
-        sha = hashlib.sha256()
+        sha = IdSet()
         for scenario in self.load(chosen):
             if scenario.id in names:
                 raise DatasetError(f"{self.name}: two scenarios share the id '{scenario.id}'")
@@ -208,9 +240,9 @@ class Harness:
             census.questions += len(ids)
             census.events += len(scenario.events)
             census.history_chars += sum(len(event.text) for event in scenario.events)
+            sha.add(question.id.encode() for question in scenario.questions)
             for question in scenario.questions:
                 census.by_category[question.category] += 1
-                sha.update(question.id.encode() + b"\n")
         census.scenarios = len(names)
         census.clusters = len(clusters)
         census.sha256 = sha.hexdigest()

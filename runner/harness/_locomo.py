@@ -24,7 +24,7 @@ DATE_FORMAT = "%I:%M %p on %d %B, %Y"
 _SAMPLE = {"sample_id", "qa", "conversation", "event_summary", "observation", "session_summary"}
 _TURN = {"speaker", "dia_id", "text", "img_url", "blip_caption", "query", "re-download"}
 _QA = {"question", "answer", "evidence", "category", "adversarial_answer"}
-_SESSION = re.compile(r"session_(\d+)(_date_time)?")
+_SESSION = re.compile(r"session_([1-9][0-9]{0,5})(_date_time)?")  # one spelling a number, so that none hides another
 _DIA_ID = re.compile(r"D([1-9]\d*):([1-9]\d*)")
 _CITED = re.compile(r"D:?(\d+):(\d+)")
 
@@ -180,7 +180,7 @@ def _conversation(where: _Where, value: object) -> Conversation:
         match = _SESSION.fullmatch(key)
         if match is None:
             raise where.at(", conversation").fail(f"unknown field '{key}'")
-        (dates if match[2] else turns)[int(match[1])] = item
+        (dates if match[2] else turns)[int(match[1])] = item  # the pattern bounds the number of digits
     if not turns:
         raise where.fail("the conversation holds no session")
     sessions = [_session(where.at(f", session {n}"), n, turns[n], dates.get(n)) for n in sorted(turns)]

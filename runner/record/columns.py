@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from runner.errors import RecordError
 from runner.record import journal
+from runner.record.identity import IdSet
 from runner.record.rundir import RunDir
 from runner.types import GOLD_EXCLUDED, OK, STATUSES
 
@@ -59,6 +60,21 @@ class Columns:
     def ok(self) -> NDArray[np.bool_]:
         fine: NDArray[np.bool_] = self.status == 0
         return fine
+
+    def identity(self) -> str:
+        """Digest of the question ids, as the instrument's ``slice.sha256``."""
+        ids = IdSet()
+        ids.add(self.ids.tolist())
+        return ids.hexdigest()
+
+    def alike(self, other: Columns, what: str) -> bool:
+        """Whether both give every question the same cluster, or category; their ids line up."""
+        mine, theirs = getattr(self, what), getattr(other, what)
+        names = {"cluster": "clusters", "category": "categories"}[what]
+        if getattr(self, names) == getattr(other, names):
+            return bool(np.array_equal(mine, theirs))
+        left, right = np.array(getattr(self, names))[mine], np.array(getattr(other, names))[theirs]
+        return bool(np.array_equal(left, right))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -12,8 +12,8 @@ ABSENT = "-"
 
 
 def _facts(run: RunDir) -> dict[str, dict[str, Any]]:
-    instrument = run.read_json("instrument.json")
-    summary = run.read_json("summary.json")
+    instrument = run.instrument()
+    summary = run.summary()
     metrics = {
         f"{group}.{name}": value
         for group, values in (summary.get("groups") or {}).items()
@@ -21,7 +21,7 @@ def _facts(run: RunDir) -> dict[str, dict[str, Any]]:
         if not isinstance(value, Mapping)
     }
     return {
-        "config": flatten(run.raw_config()),
+        "config": flatten(run.experiment().model_dump(mode="json")),
         "instrument": flatten(instrument.get("rows") or {}),
         "metrics": metrics,
     }

@@ -44,7 +44,10 @@ class Journal(Generic[T]):
         RecordError
             When the disk does not take it; whatever was cut off is the torn line that a resume drops.
         """
-        data = self._encoder.encode(item) + b"\n"
+        try:
+            data = self._encoder.encode(item) + b"\n"
+        except UnicodeEncodeError:  # half a character in a model's reply or a system's hit must not lose the line
+            data = msgspec.json.encode(_whole(msgspec.to_builtins(item))) + b"\n"
         if self._broken:
             raise RecordError(f"{self.path}: an earlier write failed; resume the run when there is room")
         before = os.lseek(self._fd, 0, os.SEEK_END)
@@ -72,6 +75,15 @@ class Journal(Generic[T]):
             self.sync()
         finally:
             os.close(self._fd)
+
+
+def _whole(value: Any) -> Any:
+    """Plain data with lone surrogates replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def repair(path: Path) -> int:

@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import yaml
 
 from runner.config import Experiment, load
-from runner.errors import RecordError, UsageError
-from runner.record import journal
+from runner.errors import ConfigError, RecordError, UsageError
+from runner.record import files, journal, seal
 from runner.safe import masked
 from runner.types import Call, Row, Texts
 
@@ -89,8 +90,8 @@ class RunDir:
             os.close(self._lock)
             self._lock = None
 
-    def create(self, config: Mapping[str, Any]) -> None:
-        """Claim a directory for a new run and write its config.
+    def create(self, config: Mapping[str, Any], cache: Path | None = None) -> None:
+        """Claim a directory for a new run, write its config and seal it with the key that lies in ``cache``.
 
         Raises
         ------
@@ -104,7 +105,18 @@ class RunDir:
                 f"{self.path}: already holds a run; finish it with: python -m runner resume {self.path} "
                 f"— or start again elsewhere"
             )
-        self.write_text("config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+        text = yaml.dump(dict(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
+        self.write_text("config.yaml", text)
+        if cache is not None:
+            self.write_text(seal.NAME, seal.made(text.encode(), cache) or "")
+
+    def sealed(self, cache: Path) -> bool:
+        """Whether the config is still the one that this person's runner wrote."""
+        try:
+            mark = (self.path / seal.NAME).read_text(encoding="utf-8", errors="replace")
+            return seal.intact(self.config_path.read_bytes(), mark, cache)
+        except OSError:
+            return False
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -133,57 +145,60 @@ class RunDir:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def finished(self) -> bool:
-        """Whether nothing is left to do, told from the files alone."""
-        return self.read_json("summary.json").get("state") == "complete"
-
     def raw_config(self) -> dict[str, Any]:
         """The recorded config as plain data.
 
         Raises
         ------
         RecordError
-            When it is absent or not plain YAML.
+            When it is not plain YAML. Aliases are no plain YAML: a few lines of them expand to gigabytes.
+        UsageError
+            When there is none.
         """
         try:
-            value = yaml.load(self.config_path.read_text(encoding="utf-8"), Loader=_loader())
+            text = self.config_path.read_text(encoding="utf-8")
+            if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_loader())):
+                raise RecordError(f"{self.config_path}: holds YAML aliases, which no recorded config does")
+            value = yaml.load(text, Loader=_loader())
         except FileNotFoundError:
             raise UsageError(f"{self.path}: not a run directory (no config.yaml)") from None
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
             raise RecordError(f"{self.config_path}: not plain YAML ({type(error).__name__})") from None
         if not isinstance(value, dict):
             raise RecordError(f"{self.config_path}: not a mapping")
         return value
 
     def experiment(self) -> Experiment:
-        return load(self.raw_config())
+        """The recorded config, checked.
+
+        Raises
+        ------
+        RecordError
+            When this version cannot read it.
+        """
+        try:
+            return load(self.raw_config())
+        except ConfigError as error:
+            told = "; ".join(error.problems)
+            raise RecordError(f"{self.config_path}: not a config that this version wrote ({told})") from None
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """A JSON file of the run, empty when it is not there yet.
+        """A JSON object of the run, empty when it is not there yet.
 
         Raises
         ------
         RecordError
-            When it is damaged or of another format.
+            When it is damaged.
         """
-        path = self.path / name
-        try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, RecursionError) as error:
-            raise RecordError(f"{path}: cannot be read ({type(error).__name__})") from None
-        if not isinstance(value, dict):
-            raise RecordError(f"{path}: not an object")
-        return value
+        return files.decode(self.path / name, dict[str, Any]) or {}
 
     def instrument(self) -> dict[str, Any]:
-        """The recorded instrument, checked for its format.
+        """The recorded instrument, checked.
 
         Raises
         ------
         RecordError
-            When the run is of another format or never got that far.
+            When the run is of another format, damaged, or never got that far.
         """
         value = self.read_json("instrument.json")
         if not value:
@@ -193,10 +208,26 @@ class RunDir:
                 f"{self.path}: recorded in format {value.get('format')!r}, this version reads format {FORMAT}; "
                 f"use the version that wrote it ({value.get('runner', 'unknown')}) or run it again"
             )
-        rows, about = value.get("rows"), value.get("harness")
-        if not isinstance(rows, dict) or not isinstance(about, dict):
-            raise RecordError(f"{self.path / 'instrument.json'}: not an instrument")
+        checked: dict[str, Any] = msgspec.to_builtins(files.decode(self.path / "instrument.json", files.Instrument))
+        return checked
+
+    def summary(self) -> dict[str, Any]:
+        """The recorded summary, empty when there is none or when it is not one: it can be made again."""
+        try:
+            found = files.decode(self.path / "summary.json", files.Summary)
+        except RecordError:
+            return {}
+        value: dict[str, Any] = {} if found is None else msgspec.to_builtins(found)
         return value
+
+    def finished(self) -> bool:
+        """Whether nothing is left to do, told from the files alone."""
+        summary = self.summary()
+        try:
+            size = self.rows_path.stat().st_size
+        except OSError:
+            return False
+        return summary.get("state") == "complete" and summary["left"] == 0 and summary["rows_bytes"] == size
 
     def repair(self) -> int:
         """Drop torn last lines before a resume writes on; bytes dropped."""
@@ -210,6 +241,10 @@ class RunDir:
 
     def calls(self) -> Any:
         return journal.read(self.calls_path, Call)
+
+
+# Writes a value that stands twice twice, without aliases.
+_Plain: Any = type("_Plain", (yaml.SafeDumper,), {"ignore_aliases": lambda *_: True})
 
 
 def _loader() -> Any:

@@ -25,7 +25,7 @@ def plan_tables(forecasts: list[Forecast]) -> Group:
         "calls",
         "tokens in / out",
         "cost",
-        "detects",
+        "detects pp",
     )
     for name in names:
         table.add_column(name, justify="left" if name in ("arm", "system", "axis") else "right")
@@ -50,7 +50,7 @@ def plan_tables(forecasts: list[Forecast]) -> Group:
     first = forecasts[0]
     lines.append("questions by category: " + ", ".join(f"{name} {n}" for name, n in first.by_category.items()))
     lines.append(
-        "detects: the difference found with 80 % power if the arms disagree on 16 % of the questions, "
+        "detects: about the difference in points found with 80 % power if the arms disagree on 16 % of the questions, "
         "with an intraclass correlation of 0 and of 0.05"
     )
     for job in forecasts:
@@ -65,7 +65,7 @@ def plan_tables(forecasts: list[Forecast]) -> Group:
 
 
 def _pp(value: float | None) -> str:
-    return "none" if value is None else f"{value * 100:.1f} pp"
+    return "none" if value is None else f"{value * 100:.1f}"
 
 
 def _knob(value: Any) -> str:

@@ -43,7 +43,8 @@ def _group(group: Group) -> list[Any]:
     data = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''}"
     metric = f"{first.metric}, {rows.get('axis')} axis"
     if rows.get("axis") == "accuracy":
-        metric += f", reader {rows.get('reader.model')}, judge {rows.get('judge.model')}, {counted(rows.get('repeats'), 'repeat')}"
+        repeats = counted(rows.get("repeats"), "repeat")
+        metric += f", reader {rows.get('reader.model')}, judge {rows.get('judge.model')}, {repeats}"
     setting = "".join(f" · {key}={value}" for key, value in group.setting.items())
     title = text(f"{data} · {metric}{setting} · against {group.baseline}", "italic")
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -133,10 +134,11 @@ def _evidence(verdict: Verdict) -> str:
     if verdict.sign_flip is not None:
         against = f" against {verdict.min_delta * 100:+.1f} pp" if verdict.min_delta else ""
         parts.append(f"sign-flip {_p(verdict.sign_flip.p)}{against}")
-    if verdict.mde is not None:
-        parts.append(f"can detect {verdict.mde * 100:.1f} pp")
+    parts.append(verdict.detects())
     if verdict.needed_n is not None:
         parts.append(f"about {verdict.needed_n} pairs would resolve it")
+    elif verdict.reason in ("under_powered", "dominant_cluster") and "dominant_cluster" in verdict.warnings:
+        parts.append("more clusters would resolve it, not more questions of the same ones")
     if verdict.warnings:
         parts.append("warnings: " + ", ".join(verdict.warnings))
     return "; ".join(parts)

@@ -9,7 +9,7 @@ from runner.stats.power import minimum_detectable_effect
 
 def planned(scenarios: int, questions: int = 4) -> Forecast:
     none = {"name": "none", "provider": "none"}
-    settings = {"seed": 7, "scenarios": scenarios, "events": 60, "questions": questions}
+    settings = {"seed": 7, "scenarios": scenarios, "events": 90, "questions": questions}
     return forecast(
         load(
             {

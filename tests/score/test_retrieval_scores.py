@@ -89,9 +89,12 @@ def test_profile_names_and_not_measurable():
         "recall_all@3",
         "ndcg@3",
         "precision@3",
+        "recall@all",
+        "fraction@all",
         "mrr",
         "rank@1",
     }
+    assert full["recall@all"] == full["fraction@all"] == 1
     assert full["recall@1"] == 0
     assert full["recall@3"] == 1
     assert full["mrr"] == 0.5
