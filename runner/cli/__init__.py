@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
     # A process may be started without streams, and a locale without Δ or × must not end a run.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  lives as long as the process
         elif hasattr(getattr(sys, name), "reconfigure"):
             getattr(sys, name).reconfigure(errors="replace")
     try:

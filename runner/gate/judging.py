@@ -1,274 +1,26 @@
-"""The gate: two recorded runs to pairs, comparability, statistics and a verdict. Offline, without a model.
-
->>> from runner.gate import compare
->>> print(compare("outputs/2026-11-30/093512-123456/0-arms_off", "outputs/2026-11-30/093512-123456/1-arms_on"))
-"""
+"""From two opened arms to a verdict: may they be compared, on which questions, and what do the statistics say."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.config import GateConfig
-from runner.errors import RecordError, Refused, UsageError
-from runner.record.columns import Columns, columns
+from runner.errors import Refused
+from runner.gate.arm import ACCURACY, PUBLISHED, Arm
+from runner.gate.pair import Comparison
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
-from runner.record.rundir import RunDir, is_run
 from runner.stats.multiple import benjamini_hochberg
 from runner.stats.pairs import judge_many
-from runner.stats.verdict import Verdict, band_from_null, excludes_zero
-from runner.summary import ALL, COMPARABLE, PATCHED, summary_of
-from runner.types import CORRECT, LABELS
+from runner.stats.verdict import band_from_null, excludes_zero
 
-ACCURACY: Final = "accuracy_abstain_wrong"  # correct / (correct + wrong + abstained)
-PUBLISHED: Final = "published_"  # prefix of a metric against the gold as published, where a patch changed it
 # Rows whose declared ablation leaves retrieval alone: equal retrieval is then what one wants, not a vacuous pair.
 _AFTER_RETRIEVAL: Final = ("reader.", "judge.", "repeats")
 AS_PUBLISHED: Final = "all questions (those with corrupt gold included)"
 MIN_CATEGORY: Final = 20  # pairs below which a category gets no verdict
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One recorded run, opened for a gate."""
-
-    name: str
-    run: RunDir
-    config: dict[str, Any]
-    instrument: dict[str, Any]
-    summary: dict[str, Any]
-    metric: str
-    settings: GateConfig
-    data: Columns
-
-    @property
-    def left(self) -> int:
-        """Questions of the slice without a row."""
-        return max(0, int(self.instrument["census"]["questions"]) - len(self.data))
-
-    @property
-    def state(self) -> str:
-        return "complete" if self.left == 0 else "incomplete"
-
-    @property
-    def reason(self) -> str:
-        left = self.left
-        why = self.run.summary().get("reason") or "not finished"
-        return f"{left} questions are missing ({why}); go on with: python -m runner resume {self.run.path}"
-
-    @property
-    def headline(self) -> float | None:
-        """The metric over the denominator that the gate reads."""
-        groups = self.summary["groups"]
-        name = COMPARABLE if self.settings.categories == "comparable" else ALL
-        value = groups.get(name + PATCHED, groups.get(name, {})).get(self.metric)
-        return float(value) if isinstance(value, int | float) else None
-
-    @property
-    def usd(self) -> float | None:
-        """Money spent on models; ``None`` when a price is unknown."""
-        spent = [stage["usd"] for stage in self.summary["usage"].values()]
-        return None if "unknown" in spent else float(sum(spent))
-
-    @property
-    def headline_rows(self) -> NDArray[np.bool_]:
-        """The rows of the denominator that the gate reads, failed ones included."""
-        names, about = self.data.categories, self.instrument["harness"]
-        comparable = np.isin(self.data.category, [i for i, name in enumerate(names) if name in about["comparable"]])
-        wide = self.settings.categories == "all"
-        return (comparable | wide) & ~self.data.excluded
-
-    @property
-    def flip_rate(self) -> float | None:
-        """Share of the headline's repeated questions whose valid labels differ."""
-        repeated = int((self.data.repeated & self.headline_rows).sum())
-        return int((self.data.flipped & self.headline_rows).sum()) / repeated if repeated else None
-
-    @property
-    def scored(self) -> int:
-        """Questions of the headline that have a value."""
-        values = _values(self)
-        return int((self.headline_rows & self.data.ok & np.isfinite(values)).sum())
-
-    @property
-    def errors(self) -> int:
-        """Failed questions of the headline."""
-        return int((~self.data.ok & self.headline_rows).sum())
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "run": self.run.path.name,
-            "state": self.state,
-            "metric": self.metric,
-            "value": self.headline,
-            "scored": self.scored,
-            "rows": self.summary["rows"],
-            "errors": self.errors,
-            "statuses": self.summary["statuses"],
-            "flip_rate": self.flip_rate,
-            "usd": "unknown" if self.usd is None else self.usd,
-            "search_seconds": self.summary["search_seconds"],
-            "fakes": self.instrument.get("fakes", []),
-            "served": self.summary["served"],
-        }
-
-
-@dataclass
-class Comparison:
-    """A pair of arms: what may be said, and the numbers behind it.
-
-    Attributes
-    ----------
-    outcome
-        ``pass``, ``fail``, ``unresolved``, ``refused``, ``incomplete``, ``null`` for an A/A pair, or ``unmeasurable``.
-    reason
-        Why, in a word or a line.
-    verdict
-        The statistics of the headline, also under a refusal for a fake; ``None`` when the pair does not compare.
-    others
-        The same statistics of the other denominators and of the stable-only pair. Shown, never the gate.
-    categories
-        Per category; Benjamini–Hochberg adjusted. Never a headline.
-    bounds
-        The difference if every errored question had gone against B, and if for it. Points are fractions.
-    """
-
-    a: str
-    b: str
-    metric: str
-    axis: str
-    outcome: str
-    reason: str
-    comparability: Comparability
-    verdict: Verdict | None = None
-    others: dict[str, Verdict] = field(default_factory=dict)
-    categories: dict[str, Verdict] = field(default_factory=dict)
-    category_p: dict[str, float] = field(default_factory=dict)
-    bounds: tuple[float, float] | None = None
-    errors: tuple[int, int] = (0, 0)
-    null_band: float | None = None
-    holm_p: float | None = None
-    notes: list[str] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "a": self.a,
-            "b": self.b,
-            "axis": self.axis,
-            "metric": self.metric,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            "treatment": {key: list(pair) for key, pair in self.comparability.treatment.items()},
-            "bundle": self.comparability.bundle,
-            "ablation_of": self.comparability.ablated,
-            "confounds": [{"row": c.row, "a": c.a, "b": c.b, "why": c.why} for c in self.comparability.confounds],
-            "notes": self.notes,
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
-            "holm_p": self.holm_p,
-            "errors": list(self.errors),
-            "bounds_with_errors": None if self.bounds is None else list(self.bounds),
-            "null_band": self.null_band,
-            "others": {name: verdict.to_dict() for name, verdict in self.others.items()},
-            "categories": {
-                name: {**verdict.to_dict(), "bh_p": self.category_p.get(name)}
-                for name, verdict in self.categories.items()
-            },
-        }
-
-    def __str__(self) -> str:
-        head = f"{self.b} against {self.a}, {self.metric}: {self.outcome.upper()}"
-        if self.verdict is not None and self.outcome in ("pass", "fail", "unresolved"):
-            return f"{self.b} against {self.a}, {self.metric}: {self.verdict.line()}"
-        return f"{head} ({self.reason})" if self.reason else head
-
-
-def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = None) -> Comparison:
-    """Compare two recorded runs, B against A.
-
-    Parameters
-    ----------
-    run_a, run_b
-        Run directories; A is the baseline.
-    settings
-        Gate settings; those recorded with A when ``None``.
-
-    Raises
-    ------
-    UsageError, RecordError
-        When one is not a run that this version can read.
-    """
-    opened = []
-    for path in (Path(run_a), Path(run_b)):
-        if not is_run(path):
-            raise UsageError(f"{path}: not a run directory (no config.yaml)")
-        opened.append(RunDir(path))
-    chosen = settings or opened[0].experiment().gate
-    names = [run.experiment().arm.name for run in opened]
-    if names[0] == names[1]:
-        names = [run.path.name for run in opened]
-    a, b = (open_arm(run, name, chosen) for run, name in zip(opened, names, strict=True))
-    return compare_arms(a, b, chosen)
-
-
-def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
-    """Read a recorded run for a gate.
-
-    Raises
-    ------
-    UsageError
-        When the run has no such metric.
-    """
-    instrument = run.instrument()
-    metric = instrument["harness"].get("headline", ACCURACY) if settings.metric == "auto" else settings.metric
-    data = columns(run, [] if metric == ACCURACY else [metric, PUBLISHED + metric])
-    axis = instrument["rows"].get("axis")
-    if metric == ACCURACY and axis == "recall":
-        raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")
-    summary = summary_of(run, instrument)
-    if metric != ACCURACY and len(data) and data.ok.any():
-        known = {key for group in summary["groups"].values() for key in group if isinstance(group[key], float)}
-        known = {key for key in known if not key.startswith((PUBLISHED, "accuracy"))} | {ACCURACY} & known
-        if metric not in known and not np.isfinite(data.values[metric]).any() and settings.metric != "auto":
-            raise UsageError(
-                f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
-            )
-    _whole(run, instrument, data)
-    if metric != ACCURACY and (
-        np.nanmin(data.values[metric], initial=0) < 0 or np.nanmax(data.values[metric], initial=0) > 1
-    ):
-        raise RecordError(
-            f"{run.rows_path}: {metric} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
-        )
-    return Arm(name, run, run.experiment().model_dump(mode="json"), instrument, summary, metric, settings, data)
-
-
-def _whole(run: RunDir, instrument: dict[str, Any], data: Columns) -> None:
-    """Hold the rows against the slice that the instrument pins.
-
-    Raises
-    ------
-    RecordError
-        When they are other questions, or rows carry a label that no judge gives.
-    """
-    expected = instrument["census"]["questions"]
-    if len(data) > expected or (
-        len(data) == expected and expected and data.identity() != instrument["rows"]["slice.sha256"]
-    ):
-        raise RecordError(f"{run.rows_path}: holds other questions than its slice; the record is damaged: run it again")
-    if instrument["rows"].get("axis") != "recall":
-        strange = [
-            name
-            for code, name in enumerate(data.labels)
-            if name not in LABELS and (data.ok & (data.label == code)).any()
-        ]
-        if strange:
-            raise RecordError(f"{run.rows_path}: the label '{strange[0]}' is none that a judge gives: run it again")
 
 
 def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
@@ -308,7 +60,7 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
 
 def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     """The statistics of a pair whose columns line up, row by row."""
-    values_a, values_b = _values(a), _values(b)
+    values_a, values_b = a.values, b.values
     ok = a.data.ok & b.data.ok
     measured_a, measured_b = np.isfinite(values_a), np.isfinite(values_b)
     for arm, mine, other in ((a, measured_a, measured_b), (b, measured_b, measured_a)):
@@ -454,16 +206,6 @@ def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool) -> Comparison:
         if undone:
             pair.notes.append(f"errors_could_undo: the failed questions alone could turn this {pair.outcome}")
     return pair
-
-
-def _values(arm: Arm) -> NDArray[np.float64]:
-    """The metric of every row; NaN where it is not measurable. An abstention is not correct: it counts as wrong."""
-    if arm.metric != ACCURACY:
-        return arm.data.values[arm.metric]
-    if CORRECT not in arm.data.labels:
-        return np.zeros(len(arm.data), dtype=np.float64)
-    right: NDArray[np.bool_] = arm.data.label == arm.data.labels.index(CORRECT)
-    return right.astype(np.float64)
 
 
 def _labels_differ(a: Arm, b: Arm) -> NDArray[np.bool_]:

@@ -1,0 +1,48 @@
+"""The gate: two recorded runs to pairs, comparability, statistics and a verdict. Offline, without a model.
+
+>>> from runner.gate import compare
+>>> print(compare("outputs/2026-11-30/093512-123456/0-arms_off", "outputs/2026-11-30/093512-123456/1-arms_on"))
+
+``arm`` opens a run, ``judging`` compares two of them, ``pair`` is what comes out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.config import GateConfig
+from runner.errors import UsageError
+from runner.gate.arm import Arm, open_arm
+from runner.gate.judging import compare_arms
+from runner.gate.pair import Comparison
+from runner.record.rundir import RunDir, is_run
+
+__all__ = ["Arm", "Comparison", "compare", "compare_arms", "open_arm"]
+
+
+def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = None) -> Comparison:
+    """Compare two recorded runs, B against A.
+
+    Parameters
+    ----------
+    run_a, run_b
+        Run directories; A is the baseline.
+    settings
+        Gate settings; those recorded with A when ``None``.
+
+    Raises
+    ------
+    UsageError, RecordError
+        When one is not a run that this version can read.
+    """
+    opened = []
+    for path in (Path(run_a), Path(run_b)):
+        if not is_run(path):
+            raise UsageError(f"{path}: not a run directory (no config.yaml)")
+        opened.append(RunDir(path))
+    chosen = settings or opened[0].experiment().gate
+    names = [run.experiment().arm.name for run in opened]
+    if names[0] == names[1]:
+        names = [run.path.name for run in opened]
+    a, b = (open_arm(run, name, chosen) for run, name in zip(opened, names, strict=True))
+    return compare_arms(a, b, chosen)

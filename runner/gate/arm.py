@@ -1,0 +1,170 @@
+"""One recorded run, opened for a gate: its columns, its metric, and what it may be held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.config import GateConfig
+from runner.errors import RecordError, UsageError
+from runner.record.columns import Columns, columns
+from runner.record.rundir import RunDir
+from runner.summary import ALL, COMPARABLE, PATCHED, summary_of
+from runner.types import CORRECT, LABELS
+
+ACCURACY: Final = "accuracy_abstain_wrong"  # correct / (correct + wrong + abstained)
+PUBLISHED: Final = "published_"  # prefix of a metric against the gold as published, where a patch changed it
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One recorded run, opened for a gate."""
+
+    name: str
+    run: RunDir
+    config: dict[str, Any]
+    instrument: dict[str, Any]
+    summary: dict[str, Any]
+    metric: str
+    settings: GateConfig
+    data: Columns
+
+    @property
+    def left(self) -> int:
+        """Questions of the slice without a row."""
+        return max(0, int(self.instrument["census"]["questions"]) - len(self.data))
+
+    @property
+    def state(self) -> str:
+        return "complete" if self.left == 0 else "incomplete"
+
+    @property
+    def reason(self) -> str:
+        left = self.left
+        why = self.run.summary().get("reason") or "not finished"
+        return f"{left} questions are missing ({why}); go on with: python -m runner resume {self.run.path}"
+
+    @property
+    def headline(self) -> float | None:
+        """The metric over the denominator that the gate reads."""
+        groups = self.summary["groups"]
+        name = COMPARABLE if self.settings.categories == "comparable" else ALL
+        value = groups.get(name + PATCHED, groups.get(name, {})).get(self.metric)
+        return float(value) if isinstance(value, int | float) else None
+
+    @property
+    def usd(self) -> float | None:
+        """Money spent on models; ``None`` when a price is unknown."""
+        spent = [stage["usd"] for stage in self.summary["usage"].values()]
+        return None if "unknown" in spent else float(sum(spent))
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The metric of every row; NaN where it is not measurable. An abstention is not correct: it counts as wrong."""
+        if self.metric != ACCURACY:
+            return self.data.values[self.metric]
+        if CORRECT not in self.data.labels:
+            return np.zeros(len(self.data), dtype=np.float64)
+        right: NDArray[np.bool_] = self.data.label == self.data.labels.index(CORRECT)
+        return right.astype(np.float64)
+
+    @property
+    def headline_rows(self) -> NDArray[np.bool_]:
+        """The rows of the denominator that the gate reads, failed ones included."""
+        names, about = self.data.categories, self.instrument["harness"]
+        comparable = np.isin(self.data.category, [i for i, name in enumerate(names) if name in about["comparable"]])
+        wide = self.settings.categories == "all"
+        return (comparable | wide) & ~self.data.excluded
+
+    @property
+    def flip_rate(self) -> float | None:
+        """Share of the headline's repeated questions whose valid labels differ."""
+        repeated = int((self.data.repeated & self.headline_rows).sum())
+        return int((self.data.flipped & self.headline_rows).sum()) / repeated if repeated else None
+
+    @property
+    def scored(self) -> int:
+        """Questions of the headline that have a value."""
+        values = self.values
+        return int((self.headline_rows & self.data.ok & np.isfinite(values)).sum())
+
+    @property
+    def errors(self) -> int:
+        """Failed questions of the headline."""
+        return int((~self.data.ok & self.headline_rows).sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "run": self.run.path.name,
+            "state": self.state,
+            "metric": self.metric,
+            "value": self.headline,
+            "scored": self.scored,
+            "rows": self.summary["rows"],
+            "errors": self.errors,
+            "statuses": self.summary["statuses"],
+            "flip_rate": self.flip_rate,
+            "usd": "unknown" if self.usd is None else self.usd,
+            "search_seconds": self.summary["search_seconds"],
+            "fakes": self.instrument.get("fakes", []),
+            "served": self.summary["served"],
+        }
+
+
+def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
+    """Read a recorded run for a gate.
+
+    Raises
+    ------
+    UsageError
+        When the run has no such metric.
+    """
+    instrument = run.instrument()
+    metric = instrument["harness"].get("headline", ACCURACY) if settings.metric == "auto" else settings.metric
+    data = columns(run, [] if metric == ACCURACY else [metric, PUBLISHED + metric])
+    axis = instrument["rows"].get("axis")
+    if metric == ACCURACY and axis == "recall":
+        raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")
+    summary = summary_of(run, instrument)
+    if metric != ACCURACY and len(data) and data.ok.any():
+        known = {key for group in summary["groups"].values() for key in group if isinstance(group[key], float)}
+        known = {key for key in known if not key.startswith((PUBLISHED, "accuracy"))} | {ACCURACY} & known
+        if metric not in known and not np.isfinite(data.values[metric]).any() and settings.metric != "auto":
+            raise UsageError(
+                f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
+            )
+    _whole(run, instrument, data)
+    if metric != ACCURACY and (
+        np.nanmin(data.values[metric], initial=0) < 0 or np.nanmax(data.values[metric], initial=0) > 1
+    ):
+        raise RecordError(
+            f"{run.rows_path}: {metric} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
+        )
+    return Arm(name, run, run.experiment().model_dump(mode="json"), instrument, summary, metric, settings, data)
+
+
+def _whole(run: RunDir, instrument: dict[str, Any], data: Columns) -> None:
+    """Hold the rows against the slice that the instrument pins.
+
+    Raises
+    ------
+    RecordError
+        When they are other questions, or rows carry a label that no judge gives.
+    """
+    expected = instrument["census"]["questions"]
+    if len(data) > expected or (
+        len(data) == expected and expected and data.identity() != instrument["rows"]["slice.sha256"]
+    ):
+        raise RecordError(f"{run.rows_path}: holds other questions than its slice; the record is damaged: run it again")
+    if instrument["rows"].get("axis") != "recall":
+        strange = [
+            name
+            for code, name in enumerate(data.labels)
+            if name not in LABELS and (data.ok & (data.label == code)).any()
+        ]
+        if strange:
+            raise RecordError(f"{run.rows_path}: the label '{strange[0]}' is none that a judge gives: run it again")

@@ -1,0 +1,78 @@
+"""What a gate says of a pair of arms, and the numbers behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.record.compare import Comparability
+from runner.stats.verdict import Verdict
+
+
+@dataclass
+class Comparison:
+    """A pair of arms: what may be said, and the numbers behind it.
+
+    Attributes
+    ----------
+    outcome
+        ``pass``, ``fail``, ``unresolved``, ``refused``, ``incomplete``, ``null`` for an A/A pair, or ``unmeasurable``.
+    reason
+        Why, in a word or a line.
+    verdict
+        The statistics of the headline, also under a refusal for a fake; ``None`` when the pair does not compare.
+    others
+        The same statistics of the other denominators and of the stable-only pair. Shown, never the gate.
+    categories
+        Per category; Benjamini–Hochberg adjusted. Never a headline.
+    bounds
+        The difference if every errored question had gone against B, and if for it. Points are fractions.
+    """
+
+    a: str
+    b: str
+    metric: str
+    axis: str
+    outcome: str
+    reason: str
+    comparability: Comparability
+    verdict: Verdict | None = None
+    others: dict[str, Verdict] = field(default_factory=dict)
+    categories: dict[str, Verdict] = field(default_factory=dict)
+    category_p: dict[str, float] = field(default_factory=dict)
+    bounds: tuple[float, float] | None = None
+    errors: tuple[int, int] = (0, 0)
+    null_band: float | None = None
+    holm_p: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "a": self.a,
+            "b": self.b,
+            "axis": self.axis,
+            "metric": self.metric,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "treatment": {key: list(pair) for key, pair in self.comparability.treatment.items()},
+            "bundle": self.comparability.bundle,
+            "ablation_of": self.comparability.ablated,
+            "confounds": [{"row": c.row, "a": c.a, "b": c.b, "why": c.why} for c in self.comparability.confounds],
+            "notes": self.notes,
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "holm_p": self.holm_p,
+            "errors": list(self.errors),
+            "bounds_with_errors": None if self.bounds is None else list(self.bounds),
+            "null_band": self.null_band,
+            "others": {name: verdict.to_dict() for name, verdict in self.others.items()},
+            "categories": {
+                name: {**verdict.to_dict(), "bh_p": self.category_p.get(name)}
+                for name, verdict in self.categories.items()
+            },
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.b} against {self.a}, {self.metric}: {self.outcome.upper()}"
+        if self.verdict is not None and self.outcome in ("pass", "fail", "unresolved"):
+            return f"{self.b} against {self.a}, {self.metric}: {self.verdict.line()}"
+        return f"{head} ({self.reason})" if self.reason else head
