@@ -281,6 +281,8 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "")
         return model.model_validate(dict(values))
     except ValidationError as error:
         raise ConfigError(problems(error, model, prefix)) from None
+    except OverflowError:
+        raise ConfigError([f"{prefix.rstrip('.')}: holds a number that is too large"]) from None
 
 
 def load(values: Mapping[str, Any]) -> Experiment:
@@ -303,6 +305,8 @@ def load(values: Mapping[str, Any]) -> Experiment:
         experiment = Experiment.model_validate(dict(values))
     except ValidationError as error:
         found += [line for line in problems(error, Experiment) if line.split(":")[0] not in secret]
+    except OverflowError:
+        found.append("the config holds a number that is too large")
     if found:
         raise ConfigError(found)
     return experiment

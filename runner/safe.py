@@ -32,7 +32,8 @@ _VALUE = re.compile(
     |(?i:\bbearer\s+[A-Za-z0-9._~+/-]{16,})
     """
 )
-_USER = re.compile(r"://[^/\s:@?#\"'<>]*:[^/\s\"'<>]+@")  # user:password in a URL
+# user:password in any URL, and a bare token in one of the web (git@ of ssh:// is a name and no secret)
+_USER = re.compile(r"(?<=://)[^/\s:@?#\"'<>]*:[^/\s\"'<>]+@|(?:(?<=http://)|(?<=https://))[^/\s@?#\"'<>$]+@")
 # A value that is only named (an interpolation) is no secret; neither is one that is hidden already.
 _QUERY = re.compile(rf"(?i)({_PARAMETER})(?!\$\{{|\*\*\*)[^&#;\s\"'<>\\]+")
 _URL_QUERY = re.compile(rf"(?i)://[^\s\"'<>]*?{_PARAMETER}(?!\$\{{)[^&#;\s\"'<>\\]")
@@ -74,7 +75,7 @@ def mask(text: str) -> str:
         text = _any_of(own).sub(HIDDEN, text)
     text = _VALUE.sub(HIDDEN, text)
     if "://" in text:
-        text = _USER.sub(f"://{HIDDEN}@", text)
+        text = _USER.sub(f"{HIDDEN}@", text)
     return _QUERY.sub(rf"\1{HIDDEN}", text) if "=" in text else text
 
 

@@ -31,6 +31,11 @@ _SECRET_WITHIN = re.compile(
 )
 PLAN_FLAGS: Final = ("-m", "--multirun", "--config-dir", "-cd")
 _ASKING: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc")
+_FLAGS: Final = (
+    *_VALUED,
+    *_ASKING,
+    *("--multirun", "-m", "--run", "-r", "--resolve", "--experimental-rerun", "--version", "--help", "-h", "--json"),
+)
 
 
 def passes_through(argv: Sequence[str]) -> bool:
@@ -109,6 +114,10 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
     mine = config_dirs(argv)
     folders = [conf_dir(), *mine]
     asking = any(flag.split("=")[0] in _ASKING for flag in flags)
+    for flag in flags:
+        name = flag.split("=")[0]
+        if flag.startswith("-") and name not in _FLAGS:
+            raise UsageError(f"{name}: no such flag{did_you_mean(name, _FLAGS)}; see python -m runner --help")
     folders_of_code.add(mine)
     problems = _secret_files(mine)
     chosen: dict[str, list[Path]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +205,8 @@ def _logging(run: RunDir) -> Iterator[None]:
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-        handler.close()
+        with suppress(OSError):  # what a full disk did not take is gone
+            handler.close()
 
 
 _told: set[str] = set()

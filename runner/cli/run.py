@@ -50,8 +50,10 @@ class SweepMemory(Callback):
         target = str(config.hydra.sweeper.get("_target_", ""))
         jobs = None
         if target.endswith("BasicSweeper"):
-            words = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
-            words += list(config.hydra.overrides.task)
+            # As they were typed: an interpolation is not resolved, so that no environment variable is written down.
+            raw: Any = OmegaConf.to_container(config.hydra, resolve=False)
+            words = [f"{key}={value}" for key, value in (raw["sweeper"].get("params") or {}).items()]
+            words += [str(word) for word in raw["overrides"]["task"]]
             parsed = OverridesParser.create().parse_overrides(words)
             batches = BasicSweeper.split_arguments(parsed, None)
             jobs = [Job(number, list(words)) for number, words in enumerate(batches[0])]

@@ -9,6 +9,7 @@ from runner.config import flatten
 from runner.record.rundir import RunDir
 
 ABSENT = "-"
+_TOO_LARGE = 1e15  # beyond, a difference says nothing
 
 
 def _facts(run: RunDir) -> dict[str, dict[str, Any]]:
@@ -46,8 +47,8 @@ def diff(a: RunDir, b: RunDir, *, everything: bool = False) -> list[dict[str, An
 def _change(one: Any, two: Any) -> float | None:
     if isinstance(one, bool) or isinstance(two, bool):
         return None
-    if isinstance(one, int | float) and isinstance(two, int | float):
-        return two - one
+    if isinstance(one, int | float) and isinstance(two, int | float) and max(abs(one), abs(two)) < _TOO_LARGE:
+        return float(two - one)
     return None
 
 

@@ -80,7 +80,7 @@ class Summary(Struct, kw_only=True):
     statuses: dict[str, int]
     samples: dict[str, str]
     flags: dict[str, int]
-    groups: dict[str, dict[str, float | None]]
+    groups: dict[str, dict[str, int | float | None]]
     usage: dict[str, Spent]
     ingest: Ingested
     search_seconds: dict[str, float] | None
