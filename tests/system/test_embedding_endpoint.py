@@ -114,20 +114,20 @@ def test_a_429_waits_and_goes_on(server: Server) -> None:
 @pytest.mark.parametrize("reply", [b"<html>", b'{"data": []}', b'{"data": [{"index": 0, "embedding": "x"}]}'])
 def test_nonsense_is_a_failed_write(server: Server, reply: bytes) -> None:
     server.reply = reply
-    with pytest.raises(IngestError, match="embedder 'm' at"):
+    with pytest.raises(IngestError, match="embedder: http"):
         search(arm(server.url))
 
 
 def test_a_refused_key_ends_the_run(server: Server) -> None:
     server.statuses = [401]
-    with pytest.raises(EndpointUnusable, match="check its key"):
+    with pytest.raises(EndpointUnusable, match="check the key"):
         search(arm(server.url))
 
 
 def test_nobody_listens(server: Server) -> None:
     url = server.url
     server.server_close()
-    with pytest.raises(EndpointUnusable, match="cannot be reached"):
+    with pytest.raises(EndpointUnusable, match="cannot reach"):
         search(arm(url))
 
 

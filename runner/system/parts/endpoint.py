@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,16 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.config import ModelConfig
-from runner.errors import EndpointUnusable, ModelFault
-from runner.http import HttpFault, Policy, Reply, call
-from runner.llm import endpoint
+from runner.llm.endpoint import Channel
 from runner.system.parts.cache import Cache
 from runner.system.parts.embed import Embedder, EmbedderConfig
 from runner.system.parts.onnx import Side
 
 _BATCH = 64  # texts a request
 _CONCURRENCY = 8
-_OPTIONS: Final[Any] = {"headers": {"Content-Type": "application/json"}}
 
 
 class _Item(msgspec.Struct):
@@ -43,37 +40,32 @@ class Endpoint(Embedder):
 
     def __init__(self, config: EmbedderConfig, cache: Cache) -> None:
         super().__init__(config, cache)
-        self._model = ModelConfig(
+        model = ModelConfig(
             name="embedder",
             provider="openai",
             model=config.model,
             base_url=config.base_url,
             api_key_env=config.api_key_env,
             timeout_s=config.timeout_s,
+            concurrency=_CONCURRENCY,
         )
-        self._policy = Policy(timeout_s=config.timeout_s)
-        self._base_url = endpoint.base_url_of(self._model)
-        self._key = endpoint.key_of(self._model, self._base_url)
-        self._held: endpoint.Endpoint | None = None
+        self._channel = Channel(model, "/embeddings")
         self._loop: asyncio.AbstractEventLoop
         self._size: int | None = None  # of a vector, once one was seen
 
     @property
     def where(self) -> str:
         """Host and dimension, as in ``127.0.0.1:8080 384d``."""
-        host = urlsplit(self._base_url).netloc.rpartition("@")[2]
+        host = urlsplit(self._channel.base_url).netloc.rpartition("@")[2]
         return host if self._size is None else f"{host} {self._size}d"
 
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._held = endpoint.acquire(self._base_url, self._key, _CONCURRENCY)
         if self.config.revision is not None:  # its identity tells the dimension, which only an answer does
             await self._all(["dimension"])
 
     async def close(self) -> None:
-        if self._held is not None:
-            held, self._held = self._held, None
-            await endpoint.release(held)
+        await self._channel.close()
         await super().close()
 
     def _run(self, texts: Sequence[str], side: Side) -> Sequence[NDArray[Any]]:
@@ -85,54 +77,22 @@ class Endpoint(Embedder):
         return [vector for part in parts for vector in part]
 
     async def _batch(self, texts: Sequence[str]) -> list[NDArray[Any]]:
-        import aiohttp
-        import httpx2
-        import openai
-
-        held = self._held
-        if held is None:
-            raise ModelFault("the embedder is closed")
         # An empty string is refused by most servers; a space embeds as nothing in particular.
         asked: dict[str, Any] = {"model": self.config.model, "input": [text or " " for text in texts]}
         if self.config.dimensions is not None:
             asked["dimensions"] = self.config.dimensions
-        content = msgspec.json.encode(asked)
-
-        async def send() -> Reply:
-            try:
-                response = await held.client.post(
-                    "/embeddings", cast_to=httpx2.Response, content=content, options=_OPTIONS
-                )
-            except openai.APIStatusError as error:
-                response = error.response
-            return Reply(response.status_code, response.headers, response.content)
-
-        where = f"embedder '{self.config.model}' at {self._base_url}"
-        try:
-            reply = await call(send, held.gate, self._policy)
-        except HttpFault as fault:
-            message = str(fault).replace(self._key, "***") if len(self._key) >= 8 else str(fault)
-            if fault.status in (401, 403, 404):
-                raise EndpointUnusable(f"{where}: {message}; check its key, model and base_url") from None
-            raise ModelFault(f"{where}: {message}") from None
-        except TimeoutError:
-            raise ModelFault(f"{where}: no answer within {self.config.timeout_s:g} s; raise its timeout_s") from None
-        except (openai.APIConnectionError, httpx2.RequestError, aiohttp.ClientError, OSError) as error:
-            kind = ModelFault if held.gate.succeeded else EndpointUnusable
-            raise kind(
-                f"{where}: cannot be reached ({type(error).__name__}); start the server or set base_url"
-            ) from None
+        reply = await self._channel.post(msgspec.json.encode(asked))
         try:
             items = sorted(msgspec.json.decode(reply.body, type=_Body).data, key=lambda item: item.index)
         except msgspec.DecodeError:
-            raise ModelFault(f"{where}: answered with what is no list of embeddings") from None
+            raise self._channel.fault("answered with what is no list of embeddings") from None
         if [item.index for item in items] != list(range(len(texts))):
-            raise ModelFault(f"{where}: answered {len(items)} embeddings for {len(texts)} texts")
+            raise self._channel.fault(f"answered {len(items)} embeddings for {len(texts)} texts")
         for item in items:
             self._size = self._size or len(item.embedding)
             if not item.embedding or len(item.embedding) != (self.config.dimensions or self._size):
-                raise ModelFault(
-                    f"{where}: answered a vector of {len(item.embedding)} numbers, not of "
+                raise self._channel.fault(
+                    f"answered a vector of {len(item.embedding)} numbers, not of "
                     f"{self.config.dimensions or self._size}; check its settings.embedder.dimensions"
                 )
         return [np.asarray(item.embedding, dtype=np.float64) for item in items]
