@@ -33,6 +33,6 @@ def text(value: object, style: str = "") -> Text:
     return Text(printable(str(value)), style=style)
 
 
-def counted(number: object, noun: str) -> str:
+def counted(number: object, noun: str, many: str | None = None) -> str:
     """``1 scenario``, ``30 scenarios``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {many or noun + 's'}"

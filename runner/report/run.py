@@ -95,8 +95,9 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         lines.append(f"a hit cites {grain:.1f} events on average: recall@K and ranks count it once, whatever it merges")
     if instrument["rows"].get("axis") == "recall" and not summary["groups"][ALL]["scored"] and not summary["errors"]:
         lines.append("recall is not measurable: hits name no events (sources=None); compare answers (reader=… judge=…)")
-    if summary["flags"]:
-        lines.append("flags: " + ", ".join(f"{name} {n}" for name, n in summary["flags"].items()))
+    flags = {name: n for name, n in summary["flags"].items() if name != "search_cached"}  # told with the latency
+    if flags:
+        lines.append("flags: " + ", ".join(f"{name} {n}" for name, n in flags.items()))
     return lines
 
 

@@ -127,7 +127,9 @@ def pair_notes(pair: Comparison) -> list[str]:
 
 
 def _evidence(verdict: Verdict) -> str:
-    parts = [f"{verdict.wins} wins, {verdict.losses} losses, {verdict.ties} ties"]
+    wins, ties = counted(verdict.wins, "win"), counted(verdict.ties, "tie")
+    losses = counted(verdict.losses, "loss", "losses")
+    parts = [f"{wins}, {losses}, {ties}"]
     if verdict.deciding_kind and verdict.deciding_kind != "percentile" and verdict.percentile is not None:
         low, high = verdict.percentile.low * 100, verdict.percentile.high * 100
         parts.append(f"decided on the {verdict.deciding_kind} interval (percentile {low:+.1f} .. {high:+.1f})")
