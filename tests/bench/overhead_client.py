@@ -60,8 +60,7 @@ async def measure(url: str, calls: int, rounds: int) -> tuple[list[float], list[
         return reader.request(question, context)
 
     await model.complete(request(0))
-    assert model._endpoint is not None
-    client = model._endpoint.client
+    client = model._channel.endpoint.client
 
     async def ours(number: int) -> object:
         return await model.complete(request(number))

@@ -39,8 +39,7 @@ async def run(url: str, calls: int, workers: int) -> tuple[float, int, int]:
     start = time.perf_counter()
     await asyncio.gather(*(worker() for _ in range(workers)))
     wall = time.perf_counter() - start
-    assert model._endpoint is not None  # type: ignore[attr-defined]
-    limit = model._endpoint.gate.limit  # type: ignore[attr-defined]
+    limit = model._channel.endpoint.gate.limit  # type: ignore[attr-defined]
     await model.close()
     return wall, model.requests, limit
 
