@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from runner.system.parts.embed import Vectors
+from runner.system.parts.embedder import Vectors
 from runner.system.parts.hits import hit_of, within
 from runner.system.parts.ranking import order
 from runner.system.parts.vectors import VectorSystem

@@ -27,8 +27,9 @@ from runner.config import ArmConfig, ModelConfig, Strict
 from runner.errors import ConfigError
 from runner.system import Opening, Provenance, spoken
 from runner.system._threads import once
-from runner.system.parts import embed, feedback, onnx
+from runner.system.parts import feedback, onnx
 from runner.system.parts.dates import asks_when, spans
+from runner.system.parts.embedder import Vectors
 from runner.system.parts.graph import TermGraph
 from runner.system.parts.hits import hit_of, within
 from runner.system.parts.hyde import Hyde
@@ -90,7 +91,7 @@ class Store:
 
     events: Sequence[Event]
     texts: Sequence[str]
-    vectors: embed.Vectors
+    vectors: Vectors
     lexical: Lexical
     df: Counter[str]
     graph: TermGraph | None

@@ -13,7 +13,8 @@ import pytest
 from runner.errors import UsageError
 from runner.system.parts import onnx
 from runner.system.parts.cache import Cache
-from runner.system.parts.embed import BGE_PREFIX, Bundled, EmbedderConfig
+from runner.system.parts.embed import BGE_PREFIX, Bundled
+from runner.system.parts.embedder import EmbedderConfig
 from runner.system.parts.rerank import Reranker
 
 pytestmark = pytest.mark.skipif(not onnx.installed(), reason="needs the extra 'embed'")

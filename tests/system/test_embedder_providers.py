@@ -17,7 +17,8 @@ import pytest
 from runner.errors import UsageError
 from runner.system.parts import onnx
 from runner.system.parts.cache import Cache
-from runner.system.parts.embed import BGE_PREFIX, Embedder, EmbedderConfig, FastEmbed
+from runner.system.parts.embed import BGE_PREFIX, FastEmbed
+from runner.system.parts.embedder import Embedder, EmbedderConfig
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from runner.config import ModelConfig
 from runner.llm.endpoint import Channel
 from runner.system.parts.cache import Cache
-from runner.system.parts.embed import Embedder, EmbedderConfig
+from runner.system.parts.embedder import Embedder, EmbedderConfig
 from runner.system.parts.onnx import Side
 
 _BATCH = 64  # texts a request

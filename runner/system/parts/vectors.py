@@ -8,13 +8,14 @@ from runner.config import ArmConfig, Strict
 from runner.system import EmbeddedSystem, Opening, Prepared, Provenance, build_version, spoken
 from runner.system.parts import embed
 from runner.system.parts.cache import Cache
+from runner.system.parts.embedder import EmbedderConfig
 from runner.types import Event
 
 
 class VectorSettings(Strict):
     """``embedder`` is part of the instrument."""
 
-    embedder: embed.EmbedderConfig = embed.EmbedderConfig()
+    embedder: EmbedderConfig = EmbedderConfig()
 
 
 class VectorSystem(EmbeddedSystem):
