@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from runner.errors import ConfigError
 from runner.safe import looks_secret, mask, names_secret, secrets_in
@@ -134,6 +134,12 @@ class GateConfig(Strict):
     max_error_share: Annotated[float, Field(ge=0, le=1)] = 0.05
     treatment: list[str] = []  # instrument rows that a person declares to be the treatment
     enabled: bool = True
+
+    @field_validator("treatment", mode="before")
+    @classmethod
+    def _one(cls, value: Any) -> Any:
+        """Take ``gate.treatment=embedder`` as well as ``[embedder]``."""
+        return [value] if isinstance(value, str) else value
 
 
 class Budget(Strict):

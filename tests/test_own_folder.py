@@ -124,3 +124,19 @@ def test_a_system_that_does_not_open_leaves_the_other_arms_gated(cli: Cli, mine:
     assert "did not open: ValueError: no server" in done.stderr
     assert "Traceback" not in done.stderr
     assert "PASS" in done.stdout
+
+
+def test_a_refactor_that_retrieves_the_same_is_no_failure(cli: Cli, mine: Path) -> None:
+    assert cli("+arm=last", "--config-dir", "mine", "hydra.run.dir=before", *SMALL).returncode == 0
+    (mine / "system" / "last.py").write_text(SYSTEM + "\n# tidied\n")
+    assert cli("+arm=last", "--config-dir", "mine", "hydra.run.dir=after", *SMALL).returncode == 0
+    done = cli("gate", "before", "after", "gate.treatment=server_build")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the two builds retrieved the same" in done.stdout
+
+
+def test_a_system_without_find_is_told_at_once(cli: Cli, mine: Path) -> None:
+    (mine / "system" / "last.py").write_text(SYSTEM.replace("def find", "def fnid"))
+    done = cli("+arm=last", "--config-dir", "mine", *SMALL)
+    assert done.returncode == 2
+    assert "must define find" in done.stderr

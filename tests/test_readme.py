@@ -41,7 +41,8 @@ def test_there_is_something_to_test() -> None:
 def test_every_command_line_is_spelt_right(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("mine", "bench"):
         (tmp_path / name / "arm").mkdir(parents=True)
-    (tmp_path / "mine/arm/notebook.yaml").write_text(FILES["mine/arm/notebook.yaml"])
+    stated = FILES["mine/arm/notebook.yaml"] + "settings: {stem: false}\n"
+    (tmp_path / "mine/arm/notebook.yaml").write_text(stated)
     for name in ("ranking_old", "ranking_new"):
         (tmp_path / f"bench/arm/{name}.yaml").write_text(f"name: {name}\nsystem: bm25\n")
     monkeypatch.chdir(tmp_path)
@@ -82,3 +83,21 @@ def test_exit_codes_are_those_of_the_program() -> None:
     for code, word in (("0", "passed"), ("1", "incomplete"), ("3", "failed"), ("4", "unresolved"), ("5", "refused")):
         assert re.search(rf"\| {code} \| .*{word}", TEXT)
         assert re.search(rf"{code} .*{word}", HELP)
+
+
+def test_a_setting_of_ones_own_is_swept(cli: Cli, tmp_path: Path) -> None:
+    """The second block of Python of the section, pasted into the system, with the arm's line and the command."""
+    block = next(b for b in BLOCKS if "class Settings(Strict)" in b)
+    head, _, tail = block.partition("class Notebook(EmbeddedSystem):")
+    text = FILES["mine/system/notebook.py"].replace('"""A memory', "", 0)
+    text = text.replace("class Notebook(EmbeddedSystem):", f"{head}\n\nclass Notebook(EmbeddedSystem):{tail}")
+    for name, content in (
+        ("system/notebook.py", text),
+        ("arm/notebook.yaml", FILES["mine/arm/notebook.yaml"] + "settings: {stem: false}\n"),
+    ):
+        (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mine" / name).write_text(content)
+    done = cli("-m", "+arm=notebook", "arm.settings.stem=false,true", "--config-dir", "mine")
+    assert done.returncode == 5, done.stderr  # nothing reads the setting yet: both arms retrieve the same
+    assert "vacuous" in done.stdout
+    assert "bundle" not in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -173,9 +174,15 @@ def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: b
     return 0
 
 
+def resume_line(path: Path) -> str:
+    """The command that goes on with a run or a sweep, with the person's own folders."""
+    mine = "".join(f" --config-dir {shlex.quote(shown(folder))}" for folder in folders.added)
+    return f"python -m runner resume {shlex.quote(shown(path))}{mine}"
+
+
 def _go_on(run: RunDir) -> str:
-    mine = "".join(f" --config-dir {shown(folder)}" for folder in folders.added)
-    return f"Go on with: python -m runner resume {shown(run.path)}{mine}"
+    changed = " (after a change to your own system's code, start a new run)" if folders.added else ""
+    return f"Go on with: {resume_line(run.path)}{changed}"
 
 
 @contextmanager

@@ -114,11 +114,13 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
             f"(a sweep: hydra.sweep.dir=DIR)"
         ) from None
     except _EndSweep:
+        if _sweeps:
+            print(f"The whole sweep: {perform.resume_line(_sweeps[-1])}", file=sys.stderr)
         outcomes.append(1)
     except KeyboardInterrupt:
         if not _sweeps:
             raise
-        print(f"interrupted. Go on with: python -m runner resume {perform.shown(_sweeps[-1])}", file=sys.stderr)
+        print(f"interrupted. Go on with: {perform.resume_line(_sweeps[-1])}", file=sys.stderr)
         outcomes.append(1)
     finally:
         sys.argv = before

@@ -48,6 +48,7 @@ T = TypeVar("T")
 
 # Metrics that hold whatever the order of the hits: all that a system can be measured on that does not rank.
 UNRANKED = "@all"
+_SILENT_S = 30.0  # without a finished question, after which a person is told what it may be waiting for
 
 
 class Observer(Protocol):
@@ -175,7 +176,7 @@ class Engine:
 
     async def _watch(self, journals: Sequence[Journal[Any]]) -> None:
         """Once a second: what is written reaches the disk, and a run in which nothing finishes is ended."""
-        calls = 0
+        calls, warned = 0, False
         while True:
             await asyncio.sleep(1.0)
             for journal in journals:
@@ -185,7 +186,12 @@ class Engine:
                     self._brake.pull(RunnerError(f"{journal.path}: cannot be written ({error.strerror})"))
             if self._ledger.finished != calls:
                 calls, self._last_progress = self._ledger.finished, time.monotonic()
-            if time.monotonic() - self._last_progress > self._config.no_progress_s:
+            idle = time.monotonic() - self._last_progress
+            if idle > _SILENT_S and not warned:
+                warned = True
+                limits = f"run.search_s={self._config.search_s:g}, run.no_progress_s={self._config.no_progress_s:g}"
+                self._observer.note(f"nothing has finished for {idle:.0f} s ({limits})")
+            if idle > self._config.no_progress_s:
                 limit = f"{self._config.no_progress_s:g} s (run.no_progress_s)"
                 self._brake.pull(Stopped(f"nothing finished for {limit}; see run.log"))
                 if self._main is not None:
@@ -401,6 +407,10 @@ def _check(retrieval: object, known: frozenset[str]) -> None:
     for hit in retrieval.hits:
         if not isinstance(hit, Hit):
             raise SearchError(f"hits must be of type Hit, and one is {type(hit).__name__}")
+        cited: object = hit.sources
+        if cited is not None and not isinstance(cited, tuple | list):
+            kind = type(cited).__name__
+            raise SearchError(f"hit '{hit.key}' has sources of type {kind}; they are a tuple of event ids")
         strange = next((source for source in hit.sources or () if source not in known), None)
         if strange is not None:
             raise SearchError(

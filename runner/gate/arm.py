@@ -45,7 +45,13 @@ class Arm:
     def reason(self) -> str:
         left = self.left
         why = self.run.summary().get("reason") or "not finished"
-        return f"{left} questions are missing ({why}); go on with: python -m runner resume {self.run.path}"
+        return f"{left} questions are missing ({why}); go on with: {self.resume}"
+
+    @property
+    def resume(self) -> str:
+        """The command that finishes the run; a system of one's own is found in a folder that only its owner knows."""
+        shipped = str(self.instrument["rows"].get("server_build", "")).startswith("agent-memory-runner ")
+        return f"python -m runner resume {self.run.path}" + ("" if shipped else " --config-dir DIR")
 
     @property
     def headline(self) -> float | None:

@@ -19,6 +19,7 @@ from runner.stats.verdict import band_from_null, excludes_zero
 
 # Rows whose declared ablation leaves retrieval alone: equal retrieval is then what one wants, not a vacuous pair.
 _AFTER_RETRIEVAL: Final = ("reader.", "judge.", "repeats")
+_BUILD: Final = frozenset({"server_build", "index_revision"})  # a harmless change of code retrieves the same, and may
 AS_PUBLISHED: Final = "all questions (those with corrupt gold included)"
 MIN_CATEGORY: Final = 20  # pairs below which a category gets no verdict
 
@@ -158,7 +159,7 @@ def _lost(
         if failed >= lost - failed:
             pair.reason = (
                 f"{arm.name}: {failed} of {total} questions failed ({failed / total:.1%}), {limit}; ask them again "
-                f"with: python -m runner resume {arm.run.path} --retry-errors"
+                f"with: {arm.resume} --retry-errors"
             )
         else:
             pair.reason = (
@@ -189,6 +190,8 @@ def _conclude(pair: Comparison, a: Arm, b: Arm, identical: bool) -> Comparison:
                 pair.outcome, pair.reason = "refused", f"the same configuration twice (A/A); {error}"
             else:
                 pair.notes.append(str(error))
+    elif identical and not pair.comparability.treatment and set(pair.comparability.ablated) <= _BUILD:
+        pair.outcome, pair.reason = "null", "the two builds retrieved the same for every question"
     elif identical and not any(row.startswith(_AFTER_RETRIEVAL) for row in pair.comparability.ablated):
         pair.outcome = "refused"
         pair.reason = (

@@ -45,12 +45,15 @@ class Comparability:
     @property
     def bundle(self) -> list[str]:
         """Independent treatment keys when there is more than one."""
-        keys = list(self.treatment) + self.ablated
+        # Another system brings another build and embedder: that is one swap.
+        swapped = "arm.system" in self.treatment
+        keys = list(self.treatment) + [row for row in self.ablated if not (swapped and row in SYSTEM_ROWS)]
         return keys if len(keys) > 1 else []
 
 
 def _arm_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    left, right = flatten(a), flatten(b)
+    # A setting that one version has and the other has not is one change, not two: empty sections do not count.
+    left, right = ({k: v for k, v in flatten(arm).items() if v != {}} for arm in (a, b))
     changed = {}
     for key in list(left) + [key for key in right if key not in left]:
         if key != "name" and left.get(key) != right.get(key):

@@ -99,7 +99,7 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
 def pair_notes(pair: Comparison) -> list[str]:
     """What stands below the table for one pair: why refused, which interval decided, warnings, power, bounds."""
     lines = []
-    if pair.outcome in ("refused", "incomplete", "unmeasurable"):
+    if pair.outcome in ("refused", "incomplete", "unmeasurable", "null"):
         if pair.comparability.confounds:
             lines.append(f"{pair.b}: not comparable with {pair.a}:")
             lines += [f"  {confound.line()}" for confound in pair.comparability.confounds]

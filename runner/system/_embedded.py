@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from runner.config import ArmConfig
 from runner.errors import (
+    ConfigError,
     EndpointUnusable,
     IngestError,
     NotSettled,
@@ -62,6 +63,9 @@ class EmbeddedSystem(MemorySystem):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
+        absent = [name for name in ("index", "find") if getattr(type(self), name) is getattr(EmbeddedSystem, name)]
+        if absent:
+            raise ConfigError([f"arm.system: '{arm.system}' must define {' and '.join(absent)}"])
         self._spaces: dict[str, _Namespace] = {}
         self._writers = Threads(self.threads, f"{arm.system}-write")
         self._readers = Threads(self.threads, f"{arm.system}-read")

@@ -21,6 +21,7 @@ from runner.errors import MissingExtra, UsageError
 from runner.system.parts import onnx
 from runner.system.parts.embedder import Embedder, EmbedderConfig
 
+# What the authors of bge-*-en-v1.5 put before a query, never before a passage.
 BGE_PREFIX = "Represent this sentence for searching relevant passages: "
 
 

@@ -20,7 +20,6 @@ Vectors = NDArray[np.float32]
 UNKNOWN = "unknown"  # the instrument's word for weights that are not known
 _KIND: dict[onnx.Side, str] = {"write": "passage", "read": "query"}
 _CHUNK = 128  # texts between two writes of the cache: what a kill can lose
-# What the authors of bge-*-en-v1.5 put before a query, never before a passage.
 
 
 class EmbedderConfig(Strict):
