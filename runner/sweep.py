@@ -133,6 +133,9 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
         groups.append(_gate_group(setting, opened, settings, first))
     for group in groups:
         failed += [(arm.name, arm.reason) for arm in group.arms if arm.state != "complete" and len(group.arms) == 1]
+        failed += [(arm.name, "every question failed") for arm in group.arms if len(arm.data) and not arm.data.ok.any()]
+        if len(groups) > 1 and len(group.arms) == 1:
+            failed.append((group.arms[0].name, "compared with nothing: no other arm here was run with its instrument"))
     return Gate(settings, groups, failed)
 
 
@@ -144,6 +147,11 @@ def _jobs(path: Path) -> tuple[list[RunDir], list[tuple[str, str]]]:
     notes = {folder.name.split("-", 1)[0]: folder for folder in path.iterdir() if (folder / "failure.json").is_file()}
     plan = read_plan(path) if is_sweep(path) else Plan(None)
     expected = {str(job.number): " ".join(job.words) for job in plan.jobs or []}
+    unplanned = sorted(present - set(expected)) if plan.jobs is not None else []
+    failed += [
+        (f"job {number}", "has a run and no place in sweep.json: which jobs were to run is not known")
+        for number in unplanned
+    ]
     for number in [*expected, *(n for n in notes if n not in expected)]:
         if number in present:
             continue

@@ -220,7 +220,7 @@ def test_half_a_character_in_a_reply_is_recorded_all_the_same(cli: Cli, tmp_path
         "+arm=bm25", "harness.settings.scenarios=1", "reader=sonnet", "judge=sonnet",
         f"reader.command={command}", f"judge.command={command}", "hydra.run.dir=run",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr  # nothing was scored
     assert "Traceback" not in done.stderr
     rows = [json.loads(line) for line in (tmp_path / "run" / "rows.jsonl").read_text().splitlines()]
     assert {row["status"] for row in rows} == {"judge_unparseable"}
@@ -301,3 +301,57 @@ def test_a_full_disk_is_one_line_and_a_resume_finishes(cli: Cli, tmp_path: Path)
         assert "Read-only" in refused.stderr
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_sweep_from_elsewhere_runs_no_command(cli: Cli, tmp_path: Path) -> None:
+    assert cli("-m", "+arm=no_memory,oracle", "hydra.sweep.dir=sw", *SMALL).returncode == 0
+    mark = tmp_path / "PWNED"
+    words = ["+arm=bm25", "reader=sonnet", f"reader.command=[touch,{mark}]", "judge=lexical_fake"]
+    (tmp_path / "sw" / "sweep.json").write_text(json.dumps({"format": 1, "jobs": [{"number": 7, "overrides": words}]}))
+    done = cli("resume", "sw")
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "--trust" in done.stderr
+    assert not mark.exists()
+    told = cli("gate", "sw")
+    assert told.returncode == 1
+    assert "no place in sweep.json" in told.stdout
+    (tmp_path / "sw" / "sweep.json").write_text('{"format":1,"jobs":[],"config_folders":["/nope\\u0000"]}')
+    assert cli("resume", "sw").returncode == 1
+
+
+def test_a_run_in_which_everything_failed_is_no_success(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "fail.py").write_text("import sys; sys.exit(3)")
+    words = ("reader=sonnet", "judge=lexical_fake", f"reader.command=[{sys.executable},{tmp_path / 'fail.py'}]")
+    done = cli("+arm=bm25", *words, "harness.settings.scenarios=2", "hydra.run.dir=run")
+    assert done.returncode == 1
+    assert "no question was scored, all 8 failed" in done.stderr
+    assert "resume run --retry-errors" in done.stderr
+
+
+def test_a_command_that_floods_or_leaves_children_is_ended(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "flood.sh").write_text("head -c 60000000 /dev/zero\n")
+    (tmp_path / "child.sh").write_text('(exec >/dev/null 2>&1 </dev/null; sleep 4242) &\necho \'{"result": "x"}\'\n')
+    for name, status in (("flood.sh", 1), ("child.sh", 0)):
+        start = time.monotonic()
+        words = (
+            "reader=sonnet",
+            "judge=lexical_fake",
+            f"reader.command=[bash,{tmp_path / name}]",
+            "reader.timeout_s=20",
+        )
+        done = cli("+arm=bm25", *words, "harness.settings.scenarios=1", timeout=100)
+        assert done.returncode == status, done.stderr
+        assert "Traceback" not in done.stderr
+        assert time.monotonic() - start < 60
+    left = subprocess.run(["pgrep", "-f", "sleep 4242"], capture_output=True, text=True, check=False)
+    assert not left.stdout
+
+
+def test_flags_that_do_not_go_together_and_keys_left_at_their_default(cli: Cli) -> None:
+    done = cli("+arm=no_memory", "--resolve")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    shown = cli("+arm=no_memory", "reader.attempts=2", "--cfg", "job")
+    assert shown.returncode == 0, shown.stderr
+    assert "attempts: 2" in shown.stdout
+    assert cli("+arm=no_memory", "harness.settings.scenarios=1000000000").returncode == 2

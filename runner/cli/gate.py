@@ -56,10 +56,13 @@ def gate_sweep(path: Path) -> int:
 
 
 def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:
+    from runner.record.rundir import is_run
     from runner.record.sweepdir import is_sweep
     from runner.sweep import gate
 
     verdict = gate(places, changes)
+    if len(places) == 1 and not is_sweep(places[0]) and not is_run(places[0]):
+        print(f"warning: {places[0]} has no sweep.json; whether every job ran cannot be told", file=sys.stderr)
     if as_json:
         print(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:

@@ -97,7 +97,22 @@ def rewritten(argv: Sequence[str]) -> list[str]:
     Overrides come before flags, wherever a person put them: the config system's parser takes them in one piece.
     """
     overrides, flags = words(argv)
-    return [f"+{word}" if word.startswith(tuple(f"{g}=" for g in _PLUS)) else word for word in overrides] + flags
+    return [_plus(word) for word in overrides] + flags
+
+
+def _plus(word: str) -> str:
+    """Add the plus signs that a person need not know: of groups without a default, of keys a YAML leaves at theirs."""
+    key = word.partition("=")[0]
+    if key in _PLUS:
+        return f"+{word}"
+    model: Any = Experiment
+    for part in key.split("."):
+        fields = getattr(model, "model_fields", {})
+        if part not in fields:
+            return word
+        model = _inner(fields[part].annotation)
+    modelled = key.startswith(("reader.", "judge.", "slice.", "gate.", "budget.", "run."))
+    return f"++{word}" if modelled and model is None else word
 
 
 def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:

@@ -85,7 +85,7 @@ def finish(run: RunDir, *, retry_errors: bool = False, trust: bool = False) -> i
 
     experiment = run.experiment()
     if not trust and not run.sealed(cache_dir()):
-        _refuse_strange(run, experiment)
+        refuse_strange(run.path, experiment)
     _require_models(experiment)
     run.claim()
     try:
@@ -94,8 +94,14 @@ def finish(run: RunDir, *, retry_errors: bool = False, trust: bool = False) -> i
         run.release()
 
 
-def _refuse_strange(run: RunDir, experiment: Experiment) -> None:
-    """A record from elsewhere, or an edited one, may name any command and any server."""
+def refuse_strange(path: Path, experiment: Experiment) -> None:
+    """A record from elsewhere, or an edited one, may name any command and any server.
+
+    Raises
+    ------
+    Refused
+        When to go on would run a command or send a key.
+    """
     acts = []
     for role, model in (("reader", experiment.reader), ("judge", experiment.judge)):
         if model.provider == "command":
@@ -111,8 +117,8 @@ def _refuse_strange(run: RunDir, experiment: Experiment) -> None:
     acts += [f"let the arm use {item}" for item in settings]
     if acts:
         raise Refused(
-            f"{shown(run.path)}: this record was made elsewhere or edited; to resume would {' and '.join(acts)}. "
-            f"If that is what you want: python -m runner resume --trust {shown(run.path)}"
+            f"{shown(path)}: this record was made elsewhere or edited; to resume would {' and '.join(acts)}. "
+            f"If that is what you want: {resume_line(path)} --trust"
         )
 
 
@@ -168,6 +174,13 @@ def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: b
             logging.getLogger("runner").exception("a bug; please report it with this file")
             raise
     console().print(run_table(run))
+    summary = run.summary()
+    if summary and summary["rows"] and summary["errors"] == summary["rows"]:
+        first = next(iter(summary["samples"].values()), "")
+        raise RunnerError(
+            f"no question was scored, all {summary['rows']} failed ({first}); mend the cause, then: "
+            f"{resume_line(run.path)} --retry-errors"
+        )
     if outcome.state != "complete":
         print(f"incomplete. {_go_on(run)}", file=sys.stderr)
         return 1

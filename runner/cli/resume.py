@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 from runner.cli import folders, overrides, perform
-from runner.errors import RunnerError, UsageError
+from runner.config import cache_dir, load
+from runner.errors import Refused, RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
-from runner.record.sweepdir import is_sweep, read_plan
+from runner.record.sweepdir import is_sweep, read_plan, sealed
 
 
 def main(argv: list[str]) -> int:
@@ -49,6 +50,8 @@ def _sweep(path: Path, retry: bool, trust: bool) -> int:
                 from runner.cli.run import compose
 
                 values = compose(words[number], plan.config_folders)
+                if not trust and not sealed(path, cache_dir()):
+                    perform.refuse_strange(path, load(values))
                 arm = values.get("arm")
                 name = arm.get("name", "no-arm") if isinstance(arm, dict) else "no-arm"
                 fresh = RunDir(folder or path / f"{number}-{name}")
@@ -56,6 +59,8 @@ def _sweep(path: Path, retry: bool, trust: bool) -> int:
                 perform.start(fresh, values)
         except perform.Interrupted:
             return 1
+        except Refused:
+            raise
         except RunnerError as error:
             perform.note_failure(RunDir(folder or path / str(number)), error)
     from runner.cli.gate import gate_sweep

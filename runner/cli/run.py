@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from runner.cli import folders, overrides, perform
-from runner.config import conf_dir
+from runner.config import cache_dir, conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError, UsageError
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import Job, write_plan
@@ -58,7 +58,7 @@ class SweepMemory(Callback):
             batches = BasicSweeper.split_arguments(parsed, None)
             jobs = [Job(number, list(words)) for number, words in enumerate(batches[0])]
         with contextlib.suppress(OSError):  # the sweeper meets the same folder next, and that error is told
-            write_plan(sweep_dir, jobs, overrides.config_dirs(sys.argv[1:]))
+            write_plan(sweep_dir, jobs, overrides.config_dirs(sys.argv[1:]), cache_dir())
 
 
 def main(argv: Sequence[str]) -> int:
@@ -106,6 +106,10 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
         if verbose == "1" or entered:
             raise
         raise ConfigError(_told(error)) from None
+    except ValueError as error:  # flags that do not go together
+        if verbose == "1" or entered:
+            raise
+        raise UsageError(mask(str(error).splitlines()[0])) from None
     except OSError as error:
         if verbose == "1" or entered:
             raise

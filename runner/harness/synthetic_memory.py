@@ -31,7 +31,7 @@ class Sizes(Strict):
     """Sizes of the data. Categories take turns: 7 scenarios ask every category ``questions`` times."""
 
     seed: Annotated[int, Field(ge=0)] = 7
-    scenarios: Annotated[int, Field(ge=1)] = 30
+    scenarios: Annotated[int, Field(ge=1, le=200_000)] = 30
     events: Annotated[int, Field(ge=EVENTS_PER_QUESTION, le=50_000_000)] = 60  # a scenario
     questions: Annotated[int, Field(ge=1, le=len(CATEGORIES))] = 4  # a scenario
 

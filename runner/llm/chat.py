@@ -62,6 +62,8 @@ class _Paid(msgspec.Struct):
     usage: Any = None
 
 
+# What decoding a foreign body can raise; one that is nested without end is no answer either.
+_BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _decode = msgspec.json.Decoder(_Body).decode
 _decode_paid = msgspec.json.Decoder(_Paid).decode
 
@@ -97,7 +99,7 @@ class ChatModel(Model):
             self.requests = self._channel.requests
         try:
             body = _decode(answer.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _BROKEN:
             usage = self._paid(request, answer)
             raise self._channel.fault(
                 f"answered with what is no chat completion: {_shown(answer.body)}", usage
@@ -128,7 +130,7 @@ class ChatModel(Model):
         """What an answer of no use says that it cost, or ``None`` when it says nothing."""
         try:
             body = _decode_paid(answer.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _BROKEN:
             return None
         served = body.model if isinstance(body.model, str) else ""
         tokens = _tokens(body.usage)

@@ -95,7 +95,6 @@ class CommandModel(Model):
                 f"{self.config.name}: cannot run '{self._argv[0]}' ({error.strerror or error}){hint}"
             ) from None
         self.requests += 1
-        whole = False
         try:
             async with asyncio.timeout(self.config.timeout_s):
                 _, out, err = await asyncio.gather(
@@ -104,18 +103,17 @@ class CommandModel(Model):
                 if len(out) > _OUTPUT_MAX:
                     raise self._fault(f"printed more than {_OUTPUT_MAX} bytes")
                 code = await process.wait()
-                whole = True
         except TimeoutError:
             raise self._fault(
                 f"took longer than {self.config.timeout_s:g} s and was stopped; raise its timeout_s"
             ) from None
         finally:
-            if not whole:  # the leader may be gone and what it started may not
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
-            # A pipe that a stopped reader left half full would warn when it is collected.
+            # Whatever it started goes with it, after a good answer too.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            # Before the wait: a pipe that was not read to its end would keep it waiting, and warn when it is collected.
             process._transport.close()  # type: ignore[attr-defined]
+            await process.wait()
         return code, out, err
 
     def _fault(self, message: str, usage: Usage | None = None) -> ModelFault:

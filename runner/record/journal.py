@@ -148,7 +148,7 @@ def batches(path: Path, kind: type[T], size: int = _LARGE) -> Iterator[list[T]]:
                     lines.pop()
                 try:
                     found: list[T] = together.decode(b"[" + b",".join(lines) + b"]")
-                except (msgspec.MsgspecError, UnicodeDecodeError):
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                     found = []
                 if len(found) != len(lines):  # damage, or a line that holds more than one thing: find it
                     found = _one_by_one(path, kind, lines, number)
@@ -166,7 +166,7 @@ def _one_by_one(path: Path, kind: type[T], lines: list[bytes], first: int) -> li
     for number, line in enumerate(lines, first):
         try:
             found.append(decoder.decode(line))
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise RecordError(
                 f"{path}:{number}: not a line that this version wrote ({error}); "
                 f"the run cannot be trusted: run it again"

@@ -113,8 +113,7 @@ class RunDir:
     def sealed(self, cache: Path) -> bool:
         """Whether the config is still the one that this person's runner wrote."""
         try:
-            mark = (self.path / seal.NAME).read_text(encoding="utf-8", errors="replace")
-            return seal.intact(self.config_path.read_bytes(), mark, cache)
+            return seal.holds(self.path, self.config_path.read_bytes(), cache)
         except OSError:
             return False
 

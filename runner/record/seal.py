@@ -38,6 +38,25 @@ def made(text: bytes, cache: Path) -> str | None:
     return None if key is None else hmac.new(key, text, hashlib.sha256).hexdigest()
 
 
+def put(folder: Path, text: bytes, cache: Path) -> None:
+    """Lay the seal of a text beside it.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be written.
+    """
+    (folder / NAME).write_text(made(text, cache) or "", encoding="utf-8")
+
+
+def holds(folder: Path, text: bytes, cache: Path) -> bool:
+    """Whether the seal in a folder is that of this text."""
+    try:
+        return intact(text, (folder / NAME).read_text(encoding="utf-8", errors="replace"), cache)
+    except OSError:
+        return False
+
+
 def intact(text: bytes, seal: str | None, cache: Path) -> bool:
     """Whether the seal is that of this text, made with this person's key."""
     expected = made(text, cache)

@@ -10,6 +10,7 @@ from typing import Final
 
 import runner
 from runner.errors import RecordError
+from runner.record import seal
 from runner.record.rundir import FORMAT, RunDir
 
 PLAN: Final = "sweep.json"
@@ -31,8 +32,8 @@ class Plan:
     config_folders: list[Path] = field(default_factory=list)
 
 
-def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[Path]) -> None:
-    """Write a sweep's jobs down before the first one starts.
+def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[Path], cache: Path) -> None:
+    """Write a sweep's jobs down before the first one starts, sealed with the key that lies in ``cache``.
 
     Raises
     ------
@@ -46,7 +47,17 @@ def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[
         "jobs": None if jobs is None else [{"number": job.number, "overrides": job.words} for job in jobs],
         "config_folders": [str(folder.absolute()) for folder in config_folders],
     }
-    (path / PLAN).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    (path / PLAN).write_text(text, encoding="utf-8")
+    seal.put(path, text.encode(), cache)
+
+
+def sealed(path: Path, cache: Path) -> bool:
+    """Whether the plan is still the one that this person's runner wrote."""
+    try:
+        return seal.holds(path, (path / PLAN).read_bytes(), cache)
+    except OSError:
+        return False
 
 
 def read_plan(path: Path) -> Plan:
@@ -63,8 +74,11 @@ def read_plan(path: Path) -> Plan:
     try:
         jobs = value["jobs"]
         listed = None if jobs is None else [Job(int(j["number"]), [str(w) for w in j["overrides"]]) for j in jobs]
-        return Plan(listed, [Path(folder) for folder in value.get("config_folders", [])])
-    except (KeyError, TypeError, ValueError):
+        folders = [str(folder) for folder in value.get("config_folders", [])]
+        if any("\0" in folder for folder in folders):
+            raise ValueError
+        return Plan(listed, [Path(folder) for folder in folders])
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise RecordError(f"{path / PLAN}: not a list of jobs") from None
 
 

@@ -84,7 +84,7 @@ class Endpoint(Embedder):
         reply = await self._channel.post(msgspec.json.encode(asked))
         try:
             items = sorted(msgspec.json.decode(reply.body, type=_Body).data, key=lambda item: item.index)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self._channel.fault("answered with what is no list of embeddings") from None
         if [item.index for item in items] != list(range(len(texts))):
             raise self._channel.fault(f"answered {len(items)} embeddings for {len(texts)} texts")
