@@ -355,3 +355,34 @@ def test_flags_that_do_not_go_together_and_keys_left_at_their_default(cli: Cli) 
     assert shown.returncode == 0, shown.stderr
     assert "attempts: 2" in shown.stdout
     assert cli("+arm=no_memory", "harness.settings.scenarios=1000000000").returncode == 2
+
+
+def test_a_model_of_the_arm_is_looked_at_too(cli: Cli, tmp_path: Path) -> None:
+    """A record may name a command wherever a model may stand, such as the query expansion of an arm."""
+    mark = tmp_path / "PWNED"
+    words = ["+arm=hybrid_hyde", "arm.settings.hyde.provider=command", f"++arm.settings.hyde.command=[touch,{mark}]"]
+    (tmp_path / "sw").mkdir()
+    (tmp_path / "sw" / "sweep.json").write_text(json.dumps({"format": 1, "jobs": [{"number": 0, "overrides": words}]}))
+    done = cli("resume", "sw")
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "(arm.settings.hyde)" in done.stderr
+    assert not mark.exists()
+
+
+def test_one_refused_run_does_not_stop_the_others_of_a_sweep(cli: Cli, tmp_path: Path) -> None:
+    """A run whose instrument changed is refused by itself; the job that never started runs all the same."""
+    assert cli("-m", "+arm=no_memory,bm25,oracle", "hydra.sweep.dir=sw", *SMALL).returncode in (0, 3, 4)
+    sw = tmp_path / "sw"
+    shutil.rmtree(sw / "2-oracle")
+    (sw / "1-bm25" / "summary.json").unlink()
+    rows = sw / "1-bm25" / "rows.jsonl"
+    rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:10]))
+    instrument = json.loads((sw / "1-bm25" / "instrument.json").read_text())
+    instrument["rows"]["server_build"] = "an older one"
+    (sw / "1-bm25" / "instrument.json").write_text(json.dumps(instrument))
+    done = cli("resume", "sw")
+    assert "the instrument changed" in done.stderr
+    assert len((sw / "2-oracle" / "rows.jsonl").read_text().splitlines()) == 80
+    assert done.returncode == 1
+    assert "incomplete" in done.stdout
+    assert "PASS" in done.stdout  # of the pair that is whole

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.cli import folders
-from runner.config import Experiment, cache_dir, flatten, load
+from runner.config import Experiment, cache_dir, load
 from runner.errors import ConfigError, Refused, RunnerError, Stopped
 from runner.record.rundir import RunDir
 from runner.safe import mask, printable
@@ -102,24 +102,25 @@ def refuse_strange(path: Path, experiment: Experiment) -> None:
     Refused
         When to go on would run a command or send a key.
     """
-    acts = []
-    for role, model in (("reader", experiment.reader), ("judge", experiment.judge)):
-        if model.provider == "command":
-            acts.append(f"run the {role} command {' '.join(model.command)!r}")
-        elif model.provider == "openai":
-            acts.append(f"send ${model.api_key_env} and the data to the {role} at {model.base_url or 'its endpoint'}")
-    # A system may be told an endpoint of its own, for embeddings or to ask a model.
-    settings = [
-        f"{key}={value}"
-        for key, value in flatten(experiment.arm.settings).items()
-        if key.endswith("base_url") and value
-    ]
-    acts += [f"let the arm use {item}" for item in settings]
+    acts = list(_acts(experiment.model_dump(mode="json")))
     if acts:
         raise Refused(
             f"{shown(path)}: this record was made elsewhere or edited; to resume would {' and '.join(acts)}. "
             f"If that is what you want: {resume_line(path)} --trust"
         )
+
+
+def _acts(value: Any, place: str = "") -> Iterator[str]:
+    """What a config would do outside this process: every model that it holds, a reader, a judge or an arm's own."""
+    if not isinstance(value, dict):
+        return
+    if value.get("provider") == "command":
+        yield f"run the command {' '.join(map(str, value.get('command') or ()))!r} ({place})"
+    elif value.get("provider") == "openai":
+        where = value.get("base_url") or "the default endpoint"
+        yield f"send data and ${value.get('api_key_env') or 'no key'} to {where} ({place})"
+    for key, item in value.items():
+        yield from _acts(item, f"{place}.{key}" if place else str(key))
 
 
 def _require_models(experiment: Experiment) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from runner.cli import folders, overrides, perform
 from runner.config import cache_dir, load
-from runner.errors import Refused, RunnerError, UsageError
+from runner.errors import ConfigError, RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
 from runner.record.sweepdir import is_sweep, read_plan, sealed
 
@@ -36,34 +38,52 @@ def _sweep(path: Path, retry: bool, trust: bool) -> int:
     """Every job of a sweep, those that never started included, then the gate."""
     plan = read_plan(path)
     RunDir(path).claim()  # a second resume of the same sweep is told at once
-    folders = {
+    found = {
         int(f.name.split("-", 1)[0]): f for f in path.iterdir() if f.is_dir() and f.name.split("-", 1)[0].isdigit()
     }
-    numbers = [job.number for job in plan.jobs] if plan.jobs is not None else sorted(folders)
+    runs = {number: RunDir(folder) for number, folder in found.items() if is_run(folder)}
     words = {job.number: job.words for job in plan.jobs or []}
-    for number in numbers:
-        folder = folders.get(number)
+    if not trust:
+        _refuse_strange(path, runs, [words[number] for number in words if number not in runs], plan.config_folders)
+    for number in words or sorted(runs):
+        run = runs.get(number)
         try:
-            if folder is not None and is_run(folder):
-                perform.finish(RunDir(folder), retry_errors=retry, trust=trust)
-            elif number in words:
-                from runner.cli.run import compose
-
-                values = compose(words[number], plan.config_folders)
-                if not trust and not sealed(path, cache_dir()):
-                    perform.refuse_strange(path, load(values))
-                arm = values.get("arm")
-                name = arm.get("name", "no-arm") if isinstance(arm, dict) else "no-arm"
-                fresh = RunDir(folder or path / f"{number}-{name}")
-                (fresh.path / "failure.json").unlink(missing_ok=True)
-                perform.start(fresh, values)
+            if run is not None:
+                perform.finish(run, retry_errors=retry, trust=True)  # every job was looked at above
+                continue
+            values = _composed(words[number], plan.config_folders)
+            arm = values.get("arm")
+            name = arm.get("name", "no-arm") if isinstance(arm, dict) else "no-arm"
+            run = RunDir(found.get(number, path / f"{number}-{name}"))
+            (run.path / "failure.json").unlink(missing_ok=True)
+            perform.start(run, values)
         except perform.Interrupted:
             return 1
-        except Refused:
-            raise
         except RunnerError as error:
-            perform.note_failure(RunDir(folder or path / str(number)), error)
+            perform.note_failure(run or RunDir(found.get(number, path / str(number))), error)
     from runner.cli.gate import gate_sweep
 
     print(f"sweep {perform.shown(path)}", file=sys.stderr)
     return gate_sweep(path)
+
+
+def _refuse_strange(
+    path: Path, runs: dict[int, RunDir], unstarted: list[list[str]], config_folders: Sequence[Path]
+) -> None:
+    """Look at every job before any of them runs: a sweep from elsewhere is refused whole, with nothing spent."""
+    for run in runs.values():
+        if not run.finished() and not run.sealed(cache_dir()):
+            perform.refuse_strange(run.path, run.experiment())
+    if unstarted and not sealed(path, cache_dir()):
+        for words in unstarted:
+            try:
+                experiment = load(_composed(words, config_folders))
+            except ConfigError:
+                continue  # it cannot run; the loop says why
+            perform.refuse_strange(path, experiment)
+
+
+def _composed(words: Sequence[str], config_folders: Sequence[Path]) -> dict[str, Any]:
+    from runner.cli.run import compose  # the config system, only where a job never started
+
+    return compose(words, config_folders)
