@@ -28,7 +28,15 @@ ModuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 class Strict(BaseModel):
     """Base of every config model: an unknown key is an error, values are frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        # `from` is a word of Python: its field is `from_`, and everywhere else it is what a person writes.
+        serialize_by_alias=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
 
 
 class Dataset(Strict):
@@ -81,7 +89,8 @@ class ModelConfig(Strict):
     """A reader or a judge. Everything but the endpoint and the limits is part of the instrument."""
 
     name: Name
-    provider: Literal["none", "openai", "command", "fake"] = "none"
+    # `imported`: it answered in another harness, whose results were imported; nothing can be asked of it here.
+    provider: Literal["none", "openai", "command", "fake", "imported"] = "none"
     model: str = ""
     pinned: str = ""  # the model that published numbers used; another one prints the comparability warning
     params: dict[str, Any] = {}  # temperature, max_tokens, seed, … sent as they are
@@ -127,19 +136,28 @@ class GateConfig(Strict):
     categories: Literal["comparable", "all"] = "comparable"  # overall_comparable or overall_all
     baseline: str | None = None  # an arm's name; the first arm of the sweep when null
     min_delta: Annotated[float, Field(ge=-100, le=100)] = 0.0  # percentage points; negative: non-inferiority
-    band: Annotated[float, Field(ge=0, le=100)] = 4.0  # percentage points
+    # Percentage points of run-to-run noise, or from:DIR, measured by the A/A sweep in DIR.
+    band: Annotated[float, Field(ge=0, le=100)] | Annotated[str, Field(pattern=r"^from:.+$")] = 4.0
     interval: Literal["auto", "percentile"] = "auto"
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 10_000
     seed: int = 7
     max_error_share: Annotated[float, Field(ge=0, le=1)] = 0.05
     treatment: list[str] = []  # instrument rows that a person declares to be the treatment
+    same: list[str] = []  # instrument rows that are unknown and that a person declares to be the same in both arms
+    calibration: str | None = None  # what `calibrate` wrote: the difference corrected for the judge's own errors
+    human: str | None = None  # labels that people gave to these answers (CSV): prediction-powered inference
     enabled: bool = True
 
-    @field_validator("treatment", mode="before")
+    @field_validator("treatment", "same", mode="before")
     @classmethod
     def _one(cls, value: Any) -> Any:
         """Take ``gate.treatment=embedder`` as well as ``[embedder]``."""
         return [value] if isinstance(value, str) else value
+
+    @property
+    def band_source(self) -> str | None:
+        """The directory of the A/A sweep that measures the band; ``None`` when it is a number."""
+        return self.band.removeprefix("from:") if isinstance(self.band, str) else None
 
 
 class Budget(Strict):
@@ -164,6 +182,10 @@ class RunConfig(Strict):
     stop_after_errors: Annotated[int, Field(ge=1)] | None = 25  # so many failures in a row end the run
     texts: bool = True  # keep hits, contexts and answers in texts.jsonl
     prices: str | None = None  # a price file of one's own
+    from_: Annotated[str | None, Field(alias="from")] = None  # a recorded run, whose answers another judge grades
+    sample: Annotated[int, Field(ge=1)] | None = None  # with run.from: so many of its answers, drawn with run.seed
+    seed: int = 7
+    stop_when_decided: bool = False  # end an arm of a sweep when the e-value against the baseline decides
 
 
 class Experiment(Strict):
@@ -247,7 +269,7 @@ def problems(error: ValidationError, model: type[BaseModel], prefix: str = "") -
         key = prefix + ".".join(path)
         value = item.get("input")
         if item["type"] == "extra_forbidden":
-            known = _fields_at(model, path[:-1])
+            known = list(_fields_at(model, path[:-1]))
             lines.append(f"{key}: no such key{did_you_mean(path[-1], known)}")
         elif item["type"] == "missing":
             lines.append(f"{key}: is missing")
@@ -265,14 +287,19 @@ def _shown(key: str, value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:
+def keys_of(model: Any) -> dict[str, Any]:
+    """The keys that a person may write in a section, with their fields; empty for what is no section."""
+    return {field.alias or name: field for name, field in getattr(model, "model_fields", {}).items()}
+
+
+def _fields_at(model: type[BaseModel], path: list[str]) -> dict[str, Any]:
     current: Any = model
     for part in path:
-        fields = getattr(current, "model_fields", {})
+        fields = keys_of(current)
         if part not in fields:
-            return []
+            return {}
         current = fields[part].annotation
-    return list(getattr(current, "model_fields", {}))
+    return keys_of(current)
 
 
 def checked(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "") -> BaseModel:

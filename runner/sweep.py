@@ -11,7 +11,7 @@ from typing import Any, Final
 import runner
 from runner.config import GateConfig, checked, flatten
 from runner.errors import RecordError, RunnerError, UsageError
-from runner.gate import Arm, Comparison, compare_arms, open_arm
+from runner.gate import Arm, Comparison, compare_arms, open_arm, resolved
 from runner.record.rundir import FORMAT, RunDir, is_run, runs_under
 from runner.record.sweepdir import Plan, is_sweep, read_plan
 from runner.stats.multiple import holm
@@ -226,7 +226,10 @@ def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, 
                 f"gate.baseline={wanted}: no such arm here; there are {', '.join(arm.name for arm in arms)}"
             )
         baseline = named[0]
+    settings, told = resolved(settings, baseline)
     pairs = [compare_arms(baseline, arm, settings) for arm in arms if arm is not baseline]
+    for pair in pairs:
+        pair.notes += [told] if told else []
     _adjust(pairs)
     return Group(setting, arms, baseline.name, pairs)
 

@@ -23,6 +23,9 @@ VERBS = {
     "gate": "gate",
     "diff": "diff",
     "report": "report",
+    "calibrate": "calibrate",
+    "power": "power",
+    "import": "importing",
     "list": "listing",
     "data": "data",
 }
@@ -39,9 +42,13 @@ usage: python -m runner [VERB] [KEY=VALUE ...] [-m]
   plan KEY=VALUE ...      what it would do: questions, calls, tokens, cost, detectable effect; spends nothing
   resume DIR              finish an interrupted run or sweep (--retry-errors asks failed questions again,
                           --config-dir DIR finds a system of your own, --trust runs a record made elsewhere)
-  gate DIR [DIR ...]      verdict from recorded runs (gate.KEY=VALUE to change its settings)
+  gate DIR [DIR ...]      verdict from recorded runs (gate.KEY=VALUE to change its settings, --declare ROW=same for
+                          what an imported record does not know)
   diff A B                what differs between two runs (--all, --json, --md)
   report DIR              tables of a run or a sweep (--json)
+  import FORMAT FILE      results of another harness as a run directory that a gate can read
+  calibrate KEY=VALUE ... how often a judge passes answers that are known to be right, or wrong
+  power KEY=VALUE | DIR   what a number of questions can show, and how many it takes
   list [GROUP]            what can be chosen: harness, arm, reader, judge, slice, budget, gate, experiment
   data check|fetch NAME   count a dataset and every trap in it, or fetch and verify it (harness.KEY=VALUE)
 

@@ -12,6 +12,7 @@ import yaml
 from runner.cli.overrides import choices
 from runner.config import GateConfig, conf_dir, did_you_mean
 from runner.errors import RecordError, UsageError
+from runner.record.instrument import GROUPS, rows_named
 from runner.record.rundir import RunDir
 
 
@@ -19,11 +20,17 @@ def main(argv: list[str]) -> int:
     as_json = "--json" in argv
     changes: dict[str, Any] = {}
     places = []
-    for word in argv:
+    declared: dict[str, list[str]] = {"same": [], "treatment": []}
+    words = iter(argv)
+    for word in words:
         if word == "--json":
             continue
+        if word == "--declare" or word.startswith("--declare="):
+            row, kind = _declaration(word.partition("=")[2] if "=" in word else next(words, ""))
+            declared[kind].append(row)
+            continue
         if word.startswith("-"):
-            raise UsageError(f"gate {word}: no such flag; there is --json, and gate.KEY=VALUE")
+            raise UsageError(f"gate {word}: no such flag; there are --json, --declare ROW=same, and gate.KEY=VALUE")
         key, sign, value = word.partition("=")
         if sign and key.startswith("gate."):
             name = key.removeprefix("gate.")
@@ -41,7 +48,23 @@ def main(argv: list[str]) -> int:
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{place}: no such directory")
+    for kind, rows in declared.items():
+        if rows:
+            given = changes.get(kind, [])
+            changes[kind] = [*([given] if isinstance(given, str) else given), *rows]
     return _tell(places, changes, as_json)
+
+
+def _declaration(text: str) -> tuple[str, str]:
+    """``ROW=same`` or ``ROW=treatment``: what a person says of a row of the instrument."""
+    row, _, kind = text.partition("=")
+    if not row or kind not in ("same", "treatment"):
+        raise UsageError(
+            f"--declare {text}: give ROW=same (unknown in a record, and the same in both arms) or ROW=treatment (what "
+            f"is compared); a ROW may be one of {', '.join(GROUPS)}"
+        )
+    rows_named([row])
+    return row, kind
 
 
 def gate_sweep(path: Path) -> int:

@@ -7,7 +7,7 @@ started, so nothing is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel
 
 from runner.cli import folders as folders_of_code
-from runner.config import Experiment, conf_dir, did_you_mean
+from runner.config import Experiment, conf_dir, did_you_mean, keys_of
 from runner.errors import ConfigError, UsageError
 from runner.safe import looks_secret, secrets_in
 
@@ -107,7 +107,7 @@ def _plus(word: str) -> str:
         return f"+{word}"
     model: Any = Experiment
     for part in key.split("."):
-        fields = getattr(model, "model_fields", {})
+        fields = keys_of(model)
         if part not in fields:
             return word
         model = _inner(fields[part].annotation)
@@ -217,7 +217,7 @@ def _check_key(key: str, sign: str, files: Sequence[Path]) -> list[str]:
     model: Any = Experiment
     parts = key.split(".")
     for index, part in enumerate(parts):
-        fields: Mapping[str, Any] = getattr(model, "model_fields", {})
+        fields = keys_of(model)
         if not fields:
             if _is_mapping(model) and not sign:
                 return _check_free(parts, index, files)

@@ -3,7 +3,8 @@
 >>> from runner.gate import compare
 >>> print(compare("outputs/2026-11-30/093512-123456/0-arms_off", "outputs/2026-11-30/093512-123456/1-arms_on"))
 
-``arm`` opens a run, ``judging`` compares two of them, ``pair`` is what comes out.
+``arm`` opens a run, ``judging`` compares two of them, ``conclusion`` says what may be said, ``pair`` is what comes out;
+``band`` measures the noise from an A/A sweep.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from pathlib import Path
 from runner.config import GateConfig
 from runner.errors import UsageError
 from runner.gate.arm import Arm, open_arm
+from runner.gate.band import resolved
 from runner.gate.judging import compare_arms
 from runner.gate.pair import Comparison
 from runner.record.rundir import RunDir, is_run
 
-__all__ = ["Arm", "Comparison", "compare", "compare_arms", "open_arm"]
+__all__ = ["Arm", "Comparison", "compare", "compare_arms", "open_arm", "resolved"]
 
 
 def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = None) -> Comparison:
@@ -45,4 +47,7 @@ def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = 
     if names[0] == names[1]:
         names = [run.path.name for run in opened]
     a, b = (open_arm(run, name, chosen) for run, name in zip(opened, names, strict=True))
-    return compare_arms(a, b, chosen)
+    chosen, told = resolved(chosen, a)
+    pair = compare_arms(a, b, chosen)
+    pair.notes += [told] if told else []
+    return pair

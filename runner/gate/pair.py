@@ -27,6 +27,12 @@ class Comparison:
         Per category; Benjamini–Hochberg adjusted. Never a headline.
     bounds
         The difference if every errored question had gone against B, and if for it. Points are fractions.
+    identical_share
+        Share of the headline's questions for which both arms retrieved the same keys and context. Near 1, a label that
+        changed was the reader's or the judge's, not the retrieval's.
+    wilcoxon_p
+        Two-sided Wilcoxon signed-rank test over the means of the independent units (clusters, or single questions),
+        repeats averaged. Beside the bootstrap, never the gate.
     """
 
     a: str
@@ -43,6 +49,8 @@ class Comparison:
     bounds: tuple[float, float] | None = None
     errors: tuple[int, int] = (0, 0)
     null_band: float | None = None
+    identical_share: float | None = None
+    wilcoxon_p: float | None = None
     holm_p: float | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -58,12 +66,15 @@ class Comparison:
             "bundle": self.comparability.bundle,
             "ablation_of": self.comparability.ablated,
             "confounds": [{"row": c.row, "a": c.a, "b": c.b, "why": c.why} for c in self.comparability.confounds],
+            "declared_same": self.comparability.declared,
             "notes": self.notes,
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "holm_p": self.holm_p,
             "errors": list(self.errors),
             "bounds_with_errors": None if self.bounds is None else list(self.bounds),
             "null_band": self.null_band,
+            "identical_share": self.identical_share,
+            "wilcoxon_p": self.wilcoxon_p,
             "others": {name: verdict.to_dict() for name, verdict in self.others.items()},
             "categories": {
                 name: {**verdict.to_dict(), "bh_p": self.category_p.get(name)}

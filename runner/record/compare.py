@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.config import flatten
-from runner.record.instrument import SYSTEM_ROWS, UNKNOWN, WHY, mismatches
+from runner.record.instrument import SYSTEM_ROWS, UNKNOWN, WHY, mismatches, rows_named
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Comparability:
     treatment: dict[str, tuple[Any, Any]]  # the arm's keys that differ
     confounds: list[Confound]
     ablated: list[str] = field(default_factory=list)  # declared rows that do differ
+    declared: list[str] = field(default_factory=list)  # unknown rows that a person declared to be the same
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -70,6 +71,7 @@ def compare(
     rows_a: Mapping[str, Any],
     rows_b: Mapping[str, Any],
     declared: Sequence[str] = (),
+    same: Sequence[str] = (),
 ) -> Comparability:
     """Hold two recorded runs against each other.
 
@@ -81,10 +83,19 @@ def compare(
         Recorded instrument rows.
     declared
         Instrument rows that a person declares to be the treatment (``gate.treatment``).
+    same
+        Rows, or groups of rows, that are unknown and that a person declares to be the same (``gate.same``). What is
+        known on both sides and differs cannot be declared away.
+
+    Raises
+    ------
+    UsageError
+        When a declared word names no row.
     """
+    declared, same = rows_named(w for w in declared if w != "served"), rows_named(same)
     treatment = _arm_changes(config_a.get("arm", {}), config_b.get("arm", {}))
     swapped = "arm.system" in treatment
-    confounds, ablated, notes = [], [], []
+    confounds, ablated, trusted, notes = [], [], [], []
     for row in mismatches(rows_a, rows_b):
         left, right = rows_a.get(row, UNKNOWN), rows_b.get(row, UNKNOWN)
         follows = row in SYSTEM_ROWS and swapped and UNKNOWN not in (left, right)
@@ -94,7 +105,9 @@ def compare(
             if left != right:
                 ablated.append(row)
             else:
-                notes.append(f"{row} is unknown in both runs and declared by gate.treatment")
+                notes.append(f"{row} is unknown in both runs and declared to be part of the treatment")
+        elif row in same and UNKNOWN in (left, right):
+            trusted.append(row)
         elif follows:
             notes.append(f"{row}: {_short(left)} against {_short(right)}, which follows from the treatment")
         else:
@@ -103,9 +116,11 @@ def compare(
         if key in treatment:
             left, right = treatment[key]
             notes.append(f"unequal recall budget: {key} {_bound(left)} against {_bound(right)}")
+    if trusted:
+        notes.append(f"declared to be the same by a person, not recorded: {', '.join(trusted)} (gate.same)")
     if ablated:
         notes.append(f"an ablation of {', '.join(ablated)}, declared by gate.treatment")
-    found = Comparability(treatment, confounds, ablated, notes)
+    found = Comparability(treatment, confounds, ablated, trusted, notes)
     if found.bundle:
         notes.append(f"a bundle of {len(found.bundle)} treatments, not one: {', '.join(found.bundle)}")
     return found

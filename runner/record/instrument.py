@@ -5,8 +5,11 @@ A value that is not known is ``"unknown"``, and ``"unknown"`` never matches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
+
+from runner.config import did_you_mean
+from runner.errors import UsageError
 
 UNKNOWN: Final = "unknown"
 
@@ -40,12 +43,41 @@ WHY: Final[Mapping[str, str]] = {
 # Rows that describe the system under test. They follow from the arm when the arms run different systems.
 SYSTEM_ROWS: Final = frozenset({"search_mode", "embedder", "reranker", "server_build", "index_revision"})
 
+# One word for rows that a person declares together (`--declare reader=same`).
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "reader": ("reader.model", "reader.params", "reader.prompt"),
+    "judge": ("judge.model", "judge.params", "judge.rubric"),
+    "dataset": ("dataset.version", "dataset.sha256", "dataset.patches"),
+    "protocol": ("harness.settings", "k", "repeats", "denominator", "crediting", "scoring"),
+    "system": tuple(sorted(SYSTEM_ROWS)),
+}
+
 SCORING: Final = "1"  # raise when a change of code changes a recorded metric
 
 
 def row_of_model(provider: str, model: str) -> str:
     """The instrument's name of a reader or judge: ``"none"``, or provider and model."""
     return "none" if provider == "none" else f"{provider}:{model}"
+
+
+def rows_named(words: Iterable[str]) -> list[str]:
+    """Rows that a person means by their names, or by the name of a group of them.
+
+    Raises
+    ------
+    UsageError
+        For a word that is neither.
+    """
+    rows: list[str] = []
+    for word in words:
+        found = GROUPS.get(word, (word,) if word in WHY else ())
+        if not found:
+            known = [*GROUPS, *WHY]
+            raise UsageError(
+                f"'{word}' is no row of the instrument{did_you_mean(word, known)}; there are {', '.join(known)}"
+            )
+        rows += found
+    return list(dict.fromkeys(rows))
 
 
 def mismatches(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:

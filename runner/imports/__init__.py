@@ -1,0 +1,1 @@
+"""Results of other harnesses as run directories."""
