@@ -78,6 +78,13 @@ class Arm:
         return right.astype(np.float64)
 
     @property
+    def means(self) -> NDArray[np.float64]:
+        """The metric of every row averaged over its valid repeats, where there are several labels; else its value."""
+        if self.metric != ACCURACY:
+            return self.values
+        return np.where(self.data.repeated, self.data.share, self.values)
+
+    @property
     def headline_rows(self) -> NDArray[np.bool_]:
         """The rows of the denominator that the gate reads, failed ones included."""
         names, about = self.data.categories, self.instrument["harness"]
@@ -163,7 +170,7 @@ def _whole(run: RunDir, instrument: dict[str, Any], data: Columns) -> None:
     """
     expected = instrument["census"]["questions"]
     if len(data) > expected or (
-        len(data) == expected and expected and data.identity() != instrument["rows"]["slice.sha256"]
+        len(data) == expected and expected and data.digest != instrument["rows"]["slice.sha256"]
     ):
         raise RecordError(f"{run.rows_path}: holds other questions than its slice; the record is damaged: run it again")
     if instrument["rows"].get("axis") != "recall":

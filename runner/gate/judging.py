@@ -13,7 +13,7 @@ from runner.gate.conclusion import bounds, conclude, too_many_lost
 from runner.gate.pair import Comparison
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
-from runner.stats.multiple import benjamini_hochberg
+from runner.stats.multiple import benjamini_hochberg, paired_wilcoxon, unit_means
 from runner.stats.pairs import judge_many
 
 AS_PUBLISHED: Final = "all questions (those with corrupt gold included)"
@@ -125,8 +125,21 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
         adjusted = benjamini_hochberg(list(tested.values()))
         pair.category_p = {key: float(p) for key, p in zip(tested, adjusted, strict=True)}
     pair.bounds = bounds(values_a, values_b, a.data.ok, b.data.ok, masks["headline"])
+    pair.wilcoxon_p = _rank_test(a, b, masks["headline"] & usable)
     same = a.data.retrieval == b.data.retrieval
+    pair.identical_share = float(same[masks["headline"] & ok].mean()) if (masks["headline"] & ok).any() else None
     return conclude(pair, a, b, bool(same[ok].all()) if ok.any() else False)
+
+
+def _rank_test(a: Arm, b: Arm, rows: NDArray[np.bool_]) -> float | None:
+    """Wilcoxon over the units that move independently: clusters, or questions where each is its own cluster.
+
+    Only where labels were repeated: a mean of several labels is what the test is for.
+    """
+    if not (rows & a.data.repeated & b.data.repeated).any():
+        return None
+    differences = unit_means(b.means[rows] - a.means[rows], a.data.cluster[rows])
+    return paired_wilcoxon(differences) if differences.size > 1 else None
 
 
 def _labels_differ(a: Arm, b: Arm) -> NDArray[np.bool_]:

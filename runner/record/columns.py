@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import RecordError
-from runner.record import journal
+from runner.record import columncache, journal
 from runner.record.identity import IdSet
 from runner.record.rundir import RunDir
-from runner.types import GOLD_EXCLUDED, OK, STATUSES
+from runner.types import CORRECT, GOLD_EXCLUDED, OK, STATUSES
 
 _MAX_ID: Final = 256
 
@@ -52,20 +53,16 @@ class Columns:
     labels: list[str]
     flipped: NDArray[np.bool_]  # at least two valid repeats whose labels differ
     repeated: NDArray[np.bool_]  # at least two valid repeats
+    share: NDArray[np.float64]  # of the valid repeats that are CORRECT; NaN unless repeated
     retrieval: NDArray[np.bytes_]  # digest of keys and context
     excluded: NDArray[np.bool_]  # gold patched away
     values: dict[str, NDArray[np.float64]]
+    digest: str  # of the question ids, as the instrument's `slice.sha256`
 
     @property
     def ok(self) -> NDArray[np.bool_]:
         fine: NDArray[np.bool_] = self.status == 0
         return fine
-
-    def identity(self) -> str:
-        """Digest of the question ids, as the instrument's ``slice.sha256``."""
-        ids = IdSet()
-        ids.add(self.ids.tolist())
-        return ids.hexdigest()
 
     def alike(self, other: Columns, what: str) -> bool:
         """Whether both give every question the same cluster, or category; their ids line up."""
@@ -106,11 +103,30 @@ class _Statuses(dict[str, int]):
 def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
     """Read a run's rows; where a question was asked again (a retried error), its last row counts.
 
+    A large run is read once, and from the user's cache the next time.
+
     Raises
     ------
     RecordError
         When a line is damaged or a field is not of its kind.
     """
+    kept = columncache.place(run.rows_path, metrics)
+    found = None if kept is None else columncache.load(kept)
+    if found is not None:
+        fields: dict[str, Any] = {**found[0], **found[1]}
+        with contextlib.suppress(KeyError, TypeError):  # of another version: read the rows
+            values = {name: fields.pop(f"value {position}") for position, name in enumerate(metrics)}
+            return Columns(**fields, values=values)
+    read = _read(run, metrics)
+    if kept is not None:
+        plain = {name: value for name, value in vars(read).items() if name != "values"}
+        arrays = {name: value for name, value in plain.items() if isinstance(value, np.ndarray)}
+        arrays |= {f"value {position}": read.values[name] for position, name in enumerate(metrics)}
+        columncache.keep(kept, arrays, {name: value for name, value in plain.items() if name not in arrays})
+    return read
+
+
+def _read(run: RunDir, metrics: Sequence[str]) -> Columns:
     cluster, category, label = _Codes(), _Codes(), _Codes()
     status = _Statuses({name: code for code, name in enumerate(STATUSES)})
     parts: list[tuple[NDArray[Any], ...]] = []
@@ -128,6 +144,7 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
                 np.array([label[row.label] for row in rows], dtype=np.int16),
                 np.array([len(set(valid)) > 1 for valid in repeats], dtype=np.bool_),
                 np.array([len(valid) > 1 for valid in repeats], dtype=np.bool_),
+                np.array([valid.count(CORRECT) / len(valid) if len(valid) > 1 else np.nan for valid in repeats], "f8"),
                 np.array([f"{row.keys[:16]}:{row.context[:16]}".encode() for row in rows], dtype="S33"),
                 np.array([GOLD_EXCLUDED in row.flags for row in rows], dtype=np.bool_),
                 *(np.array([row.metrics.get(name) for row in rows], dtype=np.float64) for name in metrics),
@@ -142,6 +159,8 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
     last = np.ones(len(ids), dtype=np.bool_)
     last[:-1] = ids[1:] != ids[:-1]
     keep = order[last]
+    identity = IdSet()
+    identity.add(ids[last].tolist())
     codes, clusters = cluster.ranked(joined[1][keep])
     groups, categories = category.ranked(joined[2][keep])
     return Columns(
@@ -155,9 +174,11 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
         labels=list(label),
         flipped=joined[5][keep],
         repeated=joined[6][keep],
-        retrieval=joined[7][keep],
-        excluded=joined[8][keep],
-        values={name: joined[9 + position][keep] for position, name in enumerate(metrics)},
+        share=joined[7][keep],
+        retrieval=joined[8][keep],
+        excluded=joined[9][keep],
+        values={name: joined[10 + position][keep] for position, name in enumerate(metrics)},
+        digest=identity.hexdigest(),
     )
 
 
@@ -166,5 +187,5 @@ def _valid(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _nothing(metrics: int) -> tuple[NDArray[Any], ...]:
-    kinds: list[Any] = ["S1", np.int32, np.int32, np.int8, np.int16, np.bool_, np.bool_, "S33", np.bool_]
+    kinds: list[Any] = ["S1", np.int32, np.int32, np.int8, np.int16, np.bool_, np.bool_, "f8", "S33", np.bool_]
     return tuple(np.zeros(0, dtype=kind) for kind in [*kinds, *([np.float64] * metrics)])

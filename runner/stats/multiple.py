@@ -39,10 +39,11 @@ def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     UsageError
         For a value outside 0 .. 1.
     """
-    from scipy.stats import false_discovery_control
-
     p = _p_values(p_values)
-    return np.asarray(false_discovery_control(p, method="bh")) if p.size else p
+    order = np.argsort(p, kind="stable")[::-1]
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(p[order] * p.size / np.arange(p.size, 0, -1)))
+    return adjusted
 
 
 def paired_wilcoxon(differences: ArrayLike) -> float:
@@ -60,6 +61,22 @@ def paired_wilcoxon(differences: ArrayLike) -> float:
     """
     from scipy.stats import wilcoxon
 
-    values = as_values(differences, "differences")
+    values = np.round(as_values(differences, "differences"), 12)  # means of thirds must tie where they are equal
     values = values[values != 0]
     return float(wilcoxon(values).pvalue) if values.size else 1.0
+
+
+def unit_means(values: ArrayLike, units: ArrayLike) -> Floats:
+    """Mean of each independent unit, in the order of the units' codes; units without an item are left out.
+
+    Parameters
+    ----------
+    values
+        One an item, shape (n,).
+    units
+        One whole number from 0 an item, shape (n,): the cluster, or the item itself.
+    """
+    codes = np.asarray(units, dtype=np.int64)
+    sums, counts = np.bincount(codes, weights=as_values(values, "values")), np.bincount(codes)
+    means: Floats = sums[counts > 0] / counts[counts > 0]
+    return means

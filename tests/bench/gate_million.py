@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -58,14 +59,22 @@ def main() -> None:
                 for line in file:
                     json.loads(line)
         plain = time.perf_counter() - start
-        done = subprocess.run(
-            [sys.executable, "-c", GATE, str(ROOT), folder], capture_output=True, text=True, check=True
+        told = []
+        for _ in range(2):  # the second gate finds the columns of the first in the cache
+            done = subprocess.run(
+                [sys.executable, "-c", GATE, str(ROOT), folder],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={**os.environ, "MEMORY_RUNNER_CACHE": f"{folder}/cache"},
+            )
+            told.append(json.loads(done.stdout))
+    for when, gated in zip(("first seen", "seen before"), told, strict=True):
+        print(
+            f"2 x {args.rows:,} rows, {size / 1e6:.0f} MB, {when}: gated in {gated['seconds']:.1f} s, "
+            f"peak {gated['mb']:.0f} MB, {gated['outcome']}; reading the same files with json takes {plain:.1f} s "
+            f"({gated['seconds'] / plain:.2f} x)"
         )
-        told = json.loads(done.stdout)
-    print(
-        f"2 x {args.rows:,} rows, {size / 1e6:.0f} MB: gated in {told['seconds']:.1f} s, peak {told['mb']:.0f} MB, "
-        f"{told['outcome']}; reading the same files with json takes {plain:.1f} s ({told['seconds'] / plain:.2f} x)"
-    )
 
 
 if __name__ == "__main__":
