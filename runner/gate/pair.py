@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +82,10 @@ class Comparison:
                 for name, verdict in self.categories.items()
             },
         }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as JSON text; ``null`` where there is no number."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
         head = f"{self.b} against {self.a}, {self.metric}: {self.outcome.upper()}"

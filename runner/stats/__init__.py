@@ -1,6 +1,11 @@
 """Arrays in, frozen dataclasses out: is a difference between two arms more than noise?
 
-Nothing is imported here, so that importing the package costs nothing; name the module you need.
+The names of :data:`__all__` are found here and imported when they are first used, so that importing the package costs
+nothing. Results print in a line and export with ``to_dict`` and ``to_json``.
+
+>>> from runner.stats import judge_pairs
+>>> print(judge_pairs([0] * 60, [1] * 8 + [0] * 52))
+PASS; +13.3 pp; 95% CI +5.0 .. +21.7 pp (percentile); n = 60, 60 clusters, 8 discordant; detects about 12.9 pp
 
 ====================  ==============================================================================
 ``resample``          the seeded draw of clusters, exact to ``random.Random``, shared by many metrics
@@ -13,6 +18,7 @@ Nothing is imported here, so that importing the package costs nothing; name the 
 ``verdict``           pass, fail or unresolved, and why; the null band
 ``pairs``             :func:`~runner.stats.pairs.judge_pairs`: all of the above for two arms in one call
 ``row``               one row of that call
+``pairing``           long tables to paired arrays, strict about ids and repeats
 ``agreement``         majority labels, flip rate, kappa, accuracy and what errors could change
 ``power``             sample size, minimum detectable effect, design effect, intraclass correlation
 ``multiple``          Holm and Benjamini-Hochberg
@@ -22,3 +28,53 @@ Nothing is imported here, so that importing the package costs nothing; name the 
 
 Everything here is in the unit of the values given: for 0/1 labels a difference of 0.04 is four points.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Final
+
+_WHERE: Final = {
+    "paired_bootstrap": "bootstrap",
+    "bootstrap_many": "bootstrap",
+    "judge_pairs": "pairs",
+    "judge_many": "pairs",
+    "pair_by_id": "pairing",
+    "majority_by_id": "pairing",
+    "correct_by_id": "pairing",
+    "band_from_null": "verdict",
+    "cr3_interval": "clustered",
+    "sign_flip_test": "clustered",
+    "mcnemar_p": "clustered",
+    "effective_clusters": "clustered",
+    "majority_label": "agreement",
+    "flip_rate": "agreement",
+    "discordance": "agreement",
+    "identical_share": "agreement",
+    "stable_pairs": "agreement",
+    "cohen_kappa": "agreement",
+    "tally": "agreement",
+    "pairs_needed": "power",
+    "minimum_detectable_effect": "power",
+    "design_effect": "power",
+    "intraclass_correlation": "power",
+    "holm": "multiple",
+    "benjamini_hochberg": "multiple",
+    "paired_wilcoxon": "multiple",
+    "JudgeRates": "calibration",
+    "correct_for_judge": "calibration",
+    "discordant_e_value": "sequential",
+    "is_decided": "sequential",
+}
+
+__all__ = sorted(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'runner.stats' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"runner.stats.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_WHERE]

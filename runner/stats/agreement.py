@@ -111,6 +111,10 @@ class Agreement(Exportable):
     expected: float
     kappa: float | None
 
+    def __str__(self) -> str:
+        kappa = "undefined: chance alone agrees always" if self.kappa is None else f"{self.kappa:.3f}"
+        return f"agreement {self.raw:.3f} (n = {self.n}), kappa {kappa}"
+
 
 def cohen_kappa(a: Sequence[str], b: Sequence[str]) -> Agreement:
     """Cohen's (1960) kappa, (raw − expected)/(1 − expected), over pairs that both raters labelled.
@@ -139,6 +143,11 @@ class Tally(Exportable):
     wrong: int
     abstain: int = 0
     error: int = 0
+
+    def __str__(self) -> str:
+        share = self.accuracy_abstain_wrong
+        told = "no answer was graded" if share is None else f"accuracy_abstain_wrong {share:.3f}"
+        return f"{told}: {self.correct} correct, {self.wrong} wrong, {self.abstain} abstained, {self.error} errors"
 
     @property
     def accuracy(self) -> float | None:

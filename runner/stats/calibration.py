@@ -70,6 +70,12 @@ class JudgeRates(Exportable):
         fpr = (self.wrong_passed + 1) / (self.wrong + 2)
         return tpr * (1 - tpr) / self.right + fpr * (1 - fpr) / self.wrong
 
+    def __str__(self) -> str:
+        return (
+            f"TPR {self.tpr:.3f} ({self.right_passed} of {self.right}), FPR {self.fpr:.3f} "
+            f"({self.wrong_passed} of {self.wrong}), J {self.j:+.3f}"
+        )
+
     def to_dict(self) -> dict[str, float | int]:
         """Counts and what follows from them."""
         return {**super().to_dict(), "tpr": self.tpr, "fpr": self.fpr, "j": self.j, "var_j": self.var_j}
@@ -89,6 +95,12 @@ class Corrected(Exportable):
     j: float
     flag: str | None
     caveats: tuple[str, ...] = CAVEATS
+
+    def __str__(self) -> str:
+        if self.mean is None or self.low is None or self.high is None:
+            return f"not corrected ({self.flag}, J {self.j:+.3f})"
+        told = "unchanged" if self.flag else "corrected"
+        return f"{told} {self.mean:+.4f}, 95% CI {self.low:+.4f} .. {self.high:+.4f} (J {self.j:+.3f})"
 
 
 def correct_for_judge(mean: float, low: float, high: float, rates: JudgeRates) -> Corrected:

@@ -25,6 +25,9 @@ class Bounds(Exportable):
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{self.low + 0.0:+.4f} .. {self.high + 0.0:+.4f}"
+
 
 @dataclass(frozen=True)
 class ExactTest(Exportable):
@@ -37,6 +40,9 @@ class ExactTest(Exportable):
     p: float
     method: str
     least: float = 0.0
+
+    def __str__(self) -> str:
+        return f"p = {self.p:.4g} ({self.method}; at least {self.least:.3g} with so few)"
 
 
 def _t_975(df: float) -> float:

@@ -17,6 +17,7 @@ import math
 import random
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 GUARD: Final = 1e-12  # a sum of floats this near to 0 is 0: "above zero" is strict
+_KEPT_CELLS: Final = 2_000_000  # 16 MB of a draw are kept for the next arm; larger ones are drawn again
 _CHUNK_CELLS: Final = 100_000  # weights held at once: small enough for a processor cache
 _CHUNK_ROWS: Final = 500
 
@@ -263,11 +265,9 @@ class Resampler:
         out = np.empty((m, self.resamples))
         absent = np.empty((k, self.resamples), dtype=np.bool_) if keep_absent else None
         start = 0
-        for drawn in self.draws():
-            rows = len(drawn)
-            cells = (drawn + (np.arange(rows) * k)[:, None]).ravel()
-            weights = np.bincount(cells, minlength=rows * k).reshape(rows, k).T
-            totals = lines @ weights.astype(np.float64)
+        for weights in self._weights():
+            rows = weights.shape[1]
+            totals = lines @ weights
             with np.errstate(invalid="ignore", divide="ignore"):
                 estimates = totals[:m] / totals[m:][which.ravel()]
             estimates[np.abs(estimates) < GUARD] = 0.0
@@ -276,3 +276,25 @@ class Resampler:
                 absent[:, start : start + rows] = weights == 0
             start += rows
         return (out[0] if flat else out), absent
+
+    def _weights(self) -> Iterator[Floats]:
+        """How often each cluster was drawn, some resamples at a time: arrays of shape (k, r)."""
+        if self.clusters * self.resamples <= _KEPT_CELLS:
+            yield _kept_weights(self)
+            return
+        for drawn in self.draws():
+            yield _counted(drawn, self.clusters)
+
+
+def _counted(drawn: NDArray[np.int64], k: int) -> Floats:
+    rows = len(drawn)
+    cells = (drawn + (np.arange(rows) * k)[:, None]).ravel()
+    return np.bincount(cells, minlength=rows * k).reshape(rows, k).T.astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _kept_weights(draw: Resampler) -> Floats:
+    """The whole draw, kept: one serves every metric, category and arm of a gate."""
+    weights = np.concatenate([_counted(drawn, draw.clusters) for drawn in draw.draws()], axis=1)
+    weights.flags.writeable = False
+    return weights

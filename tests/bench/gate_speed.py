@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import sys
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from runner.stats.bootstrap import paired_bootstrap
 from runner.stats.pairs import judge_many
@@ -85,6 +87,25 @@ def main() -> None:
         keys = [f"c{i // (n // k):02d}" for i in range(n)]
         seconds = best(lambda keys=keys: judge_many(a, b, keys, present=present))  # type: ignore[misc]
         print(f"{f'20 categories × 10 arms, n = 2,000, {k} clusters':<46}{seconds:>9.3f}{'1.0':>7}")
+    from_disk(arms, categories, n)
+
+
+def from_disk(arms: int, categories: int, n: int) -> None:
+    """The whole gate of recorded runs: reading, summaries, comparability, statistics."""
+    from recorded import answered, arm_config, write_run
+
+    from runner.sweep import gate
+
+    with tempfile.TemporaryDirectory() as folder:
+        for arm in range(arms):
+            coin = random.Random(arm)
+            rows = [
+                answered(i, coin.random() < 0.6, cluster=i % 50, category=str(i // 50 % categories), keys=f"{arm}{i}")
+                for i in range(n)
+            ]
+            write_run(Path(folder) / f"{arm}-a{arm}", rows, arm=arm_config(f"a{arm}", knobs={"graph": arm}))
+        seconds = best(lambda: gate([Path(folder)], {"categories": "all"}))
+    print(f"{'the same from disk, a gate of recorded runs':<46}{seconds:>9.3f}{'1.0':>7}")
 
 
 if __name__ == "__main__":

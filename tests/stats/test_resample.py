@@ -59,3 +59,23 @@ def test_importing_costs_nothing() -> None:
         "assert not any(name.split('.')[0] == 'scipy' for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_one_draw_serves_every_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    from runner.stats import resample
+
+    drawn: list[int] = []
+    real = Resampler.draws
+
+    def counting(self: Resampler):
+        drawn.append(self.clusters)
+        yield from real(self)
+
+    monkeypatch.setattr(Resampler, "draws", counting)
+    resample._kept_weights.cache_clear()
+    kept = [Resampler(9, 500, 11).ratios(np.arange(9.0) + arm, np.ones(9)) for arm in range(5)]
+    assert drawn == [9]
+    monkeypatch.setattr(resample, "_KEPT_CELLS", 0)  # and what is not kept is the same draw
+    for arm, ratios in enumerate(kept):
+        np.testing.assert_array_equal(Resampler(9, 500, 11).ratios(np.arange(9.0) + arm, np.ones(9)), ratios)
+    assert drawn == [9] * 6
