@@ -9,9 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,10 @@ from typing import Any
 import runner
 from runner.config import digest
 from runner.errors import RecordError, Refused, RunnerError, Stopped
-from runner.experiment.engine import Engine, Observer
+from runner.experiment.engine import Engine
 from runner.experiment.ready import Ready, prepare
+from runner.experiment.sitting import Observer
+from runner.experiment.stopping import stop_signals
 from runner.harness import Harness
 from runner.llm import instrument_params
 from runner.record import instrument as instruments
@@ -187,7 +186,7 @@ async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Pat
         }
         run.write_json("provenance.json", record)
         try:
-            with _signals(engine.interrupt):
+            with stop_signals(engine.interrupt):
                 await engine.run()
         finally:
             sittings[-1]["ended"] = provenance.now()
@@ -197,22 +196,6 @@ async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Pat
                 log.warning("%s", error)
     finally:
         await ready.system.close()
-
-
-@contextmanager
-def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM stop a run cleanly, where signals can be had (the main thread of a POSIX process)."""
-    loop = asyncio.get_running_loop()
-    taken = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, ValueError, RuntimeError):
-            loop.add_signal_handler(number, interrupt)
-            taken.append(number)
-    try:
-        yield
-    finally:
-        for number in taken:
-            loop.remove_signal_handler(number)
 
 
 def _same_instrument(run: RunDir, fresh: dict[str, Any]) -> None:

@@ -10,27 +10,24 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from runner.errors import IngestError, NotSettled, RunnerError, SearchError, Stopped, SystemFault
+from runner.errors import IngestError, NotSettled, RunnerError, SearchError, SystemFault
 from runner.experiment.answering import Answering
 from runner.experiment.context import Delivered, deliver, fingerprint
-from runner.experiment.ledger import Ledger, asking
+from runner.experiment.ledger import asking
 from runner.experiment.ready import Ready
-from runner.experiment.spend import Spend
-from runner.experiment.stopping import Brake, Halted
+from runner.experiment.sitting import Observer, Sitting
+from runner.experiment.stopping import Halted
 from runner.llm import Model, connect
 from runner.record.journal import Journal
 from runner.record.rundir import RunDir
 from runner.safe import mask
 from runner.system import Opening, receipt_of
 from runner.types import (
-    JUDGE_UNPARSEABLE,
     OK,
-    Call,
     Event,
     Hit,
     Ingest,
@@ -48,22 +45,9 @@ T = TypeVar("T")
 
 # Metrics that hold whatever the order of the hits: all that a system can be measured on that does not rank.
 UNRANKED = "@all"
-_SILENT_S = 30.0  # without a finished question, after which a person is told what it may be waiting for
 
 
-class Observer(Protocol):
-    """What watches a run: a progress bar, or nothing."""
-
-    def begin(self, total: int, done: int) -> None: ...
-
-    def row(self, row: Row, usd: float) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def end(self) -> None: ...
-
-
-class Engine:
+class Engine(Sitting):
     """One sitting of one run.
 
     Parameters
@@ -75,29 +59,11 @@ class Engine:
     def __init__(
         self, run: RunDir, ready: Ready, observer: Observer, *, run_id: str = "run", retry_errors: bool = False
     ) -> None:
-        self._run = run
+        super().__init__(run, ready.experiment.run, ready.census.questions, observer, retry_errors=retry_errors)
         self._ready = ready
-        self._observer = observer
         self._run_id = run_id
-        self._config = ready.experiment.run
         self._recall = ready.experiment.arm.recall
-        self._retry_errors = retry_errors
-        self._brake = Brake(self._config.stop_after_errors)
-        self._ledger = Ledger(Spend(self._config), self._brake)
-        self._done: set[str] = set()
-        self._interrupts = 0
-        self._last_progress = time.monotonic()
-        self._main: asyncio.Task[None] | None = None
         self._answering: Answering | None = None
-
-    def interrupt(self) -> None:
-        """Ctrl-C: finish what is in flight and stop; a second one drops what is in flight."""
-        self._interrupts += 1
-        self._brake.pull(Stopped("interrupted"))
-        if self._interrupts == 1:
-            self._observer.note("stopping: waiting for the calls in flight (Ctrl-C again drops them)")
-        elif self._main is not None:
-            self._main.cancel()
 
     def opening(self, opening: Opening) -> Opening:
         """The opening of the system, with a way to ask models that is recorded and within the budget."""
@@ -107,60 +73,9 @@ class Engine:
 
     # --- the loop --------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Ask what is not recorded yet.
-
-        Raises
-        ------
-        RunnerError
-            Why the run stopped before its end, after what was in flight is written.
-        """
-        self._main = asyncio.current_task()
-        self._remember()
-        models: list[Model] = []
-        journals: list[Journal[Any]] = []
-        self._observer.begin(self._ready.census.questions, len(self._done))
-        try:
-            self._rows: Journal[Row] = Journal(self._run.rows_path)
-            self._texts: Journal[Texts] = Journal(self._run.texts_path)
-            self._ingests: Journal[Ingest] = Journal(self._run.path / "ingest.jsonl")
-            calls: Journal[Call] = Journal(self._run.calls_path)
-            journals += [self._rows, self._texts, self._ingests, calls]
-            self._ledger.open(calls)
-            self._connect(models)
-            watch = asyncio.create_task(self._watch(journals))
-            try:
-                await self._scenarios()
-            except asyncio.CancelledError:
-                if self._brake.reason is None:
-                    raise
-            finally:
-                watch.cancel()
-                with suppress(asyncio.CancelledError):
-                    await watch
-        finally:
-            self._observer.end()
-            for model in models:
-                await model.close()
-            for journal in journals:
-                try:
-                    journal.close()
-                except OSError as error:
-                    log.warning("%s: %s", journal.path, error.strerror)
-        if self._brake.reason is not None:
-            raise self._brake.reason
-
-    def _remember(self) -> None:
-        """Load what earlier sittings finished."""
-        ask_again = set()
-        for row in self._run.rows():
-            if row.status != OK and self._retry_errors:
-                self._done.discard(row.id)
-                if JUDGE_UNPARSEABLE in row.labels:
-                    ask_again.add(row.id)
-            else:
-                self._done.add(row.id)
-        self._ledger.remember(self._run.calls(), self._done, ask_again)
+    def _journals(self) -> list[Journal[Any]]:
+        self._ingests: Journal[Ingest] = Journal(self._run.path / "ingest.jsonl")
+        return [self._ingests]
 
     def _connect(self, models: list[Model]) -> None:
         ready, experiment = self._ready, self._ready.experiment
@@ -174,30 +89,7 @@ class Engine:
             ready.harness, ready.reader, ready.judge, (models[0], models[1]), self._ledger, self._config.repeats
         )
 
-    async def _watch(self, journals: Sequence[Journal[Any]]) -> None:
-        """Once a second: what is written reaches the disk, and a run in which nothing finishes is ended."""
-        calls, warned = 0, False
-        while True:
-            await asyncio.sleep(1.0)
-            for journal in journals:
-                try:
-                    await asyncio.to_thread(journal.sync)
-                except OSError as error:
-                    self._brake.pull(RunnerError(f"{journal.path}: cannot be written ({error.strerror})"))
-            if self._ledger.finished != calls:
-                calls, self._last_progress = self._ledger.finished, time.monotonic()
-            idle = time.monotonic() - self._last_progress
-            if idle > _SILENT_S and not warned:
-                warned = True
-                limits = f"run.search_s={self._config.search_s:g}, run.no_progress_s={self._config.no_progress_s:g}"
-                self._observer.note(f"nothing has finished for {idle:.0f} s ({limits})")
-            if idle > self._config.no_progress_s:
-                limit = f"{self._config.no_progress_s:g} s (run.no_progress_s)"
-                self._brake.pull(Stopped(f"nothing finished for {limit}; see run.log"))
-                if self._main is not None:
-                    self._main.cancel()
-
-    async def _scenarios(self) -> None:
+    async def _work(self) -> None:
         capabilities = self._ready.system.capabilities
         # A system that cannot keep two histories apart gets one at a time.
         slots = asyncio.Semaphore(self._config.scenarios_in_flight if capabilities.namespaces else 1)
@@ -381,17 +273,6 @@ class Engine:
             started=time.time(),
             flags=(*flags, *self._ready.harness.flags(question)),
         )
-
-    def _write(self, row: Row, texts: Texts | None) -> None:
-        """The long part first: a row on disk always has its texts."""
-        row.error = row.error[:500]
-        if texts is not None and self._config.texts:
-            self._texts.append(texts)
-        self._rows.append(row)
-        self._last_progress = time.monotonic()
-        self._observer.row(row, self._ledger.spend.usd)
-        if row.status != OK:
-            log.warning("%s: %s: %s", row.id, row.status, row.error)
 
 
 def _check(retrieval: object, known: frozenset[str]) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
 from runner.errors import RunnerError, Stopped
 
 
@@ -40,3 +45,19 @@ class Brake:
         self._failures += 1
         if self._limit is not None and self._failures >= self._limit:
             self.pull(Stopped(f"{self._limit} failures in a row (run.stop_after_errors), the last {what}"))
+
+
+@contextmanager
+def stop_signals(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM stop a run cleanly, where signals can be had (the main thread of a POSIX process)."""
+    loop = asyncio.get_running_loop()
+    taken = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            loop.add_signal_handler(number, interrupt)
+            taken.append(number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
