@@ -26,6 +26,10 @@ STATUSES: Final = (OK, INGEST_ERROR, NOT_SETTLED, SEARCH_ERROR, READER_ERROR, JU
 # Flags of a row, by which a summary counts both denominators without the dataset at hand.
 GOLD_EXCLUDED: Final = "gold_excluded"
 GOLD_FIXED: Final = "gold_fixed"
+# The system keeps nothing that survives the loss of its index: it was not asked, and what it delivers is nothing.
+NO_SOURCE_OF_TRUTH: Final = "no_source_of_truth"
+
+KINDS: Final = ("message", "fact", "doc", "note", "checkpoint", "commit")
 
 CORRECT: Final = "CORRECT"
 WRONG: Final = "WRONG"
@@ -33,33 +37,67 @@ ABSTAIN: Final = "ABSTAIN"
 LABELS: Final = (CORRECT, WRONG, ABSTAIN)
 
 
+class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where an agent stopped, for a system that has a primitive for it; it is in the event's text as well."""
+
+    task: str = ""
+    decisions: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()  # approaches already ruled out
+    questions: tuple[str, ...] = ()
+    next: str = ""
+
+
 class Event(Struct, frozen=True, kw_only=True):
-    """One thing that happened, as the harness tells it to every system alike."""
+    """One thing that happened, as the harness tells it to every system alike.
+
+    ``text`` is all of it in prose, the title and the checkpoint included: a store without structure loses nothing.
+    """
 
     id: str
     text: str
     time: datetime | None = None
     actor: str = ""
-    kind: str = "message"  # message, fact, doc, note, checkpoint, commit
+    kind: str = "message"  # one of KINDS
     session: str = ""
+    project: str = ""
+    title: str = ""  # of a doc
+    checkpoint: Checkpoint | None = None
 
 
-class Gold(Struct, frozen=True, kw_only=True):
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that is looked for in a text: one of ``any``, and every one of ``all``."""
+
+    label: str
+    any: tuple[str, ...] = ()
+    all: tuple[str, ...] = ()
+
+
+class Gold(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a correct answer is. Stays with the harness and the judge; no system ever sees it."""
 
     answers: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()  # event ids
     abstain: bool = False  # the right answer is that the memory does not hold it
+    carry: tuple[Fact, ...] = ()  # must be in what is delivered
+    avoid: tuple[Fact, ...] = ()  # must not: superseded, corrected, of another project
+    signal: tuple[Fact, ...] = ()  # knowledge about the answer: its age, its author, that nothing is known
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """One question asked of a scenario. ``id`` is ``<scenario>/<index>``; ``category`` the source's id as text."""
+    """One question asked of a scenario. ``id`` is ``<scenario>/<index>``; ``category`` the source's id as text.
+
+    ``tags`` are what a report groups by besides the category; they are recorded with the row.
+    """
 
     id: str
     text: str
     category: str
     gold: Gold
     now: datetime | None = None
+    project: str = ""
+    agent: str = ""  # who asks
+    budget: int | None = None  # tokens that the asking agent has room for
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -69,6 +107,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     cluster: str  # items of one cluster move together; the bootstrap resamples whole clusters
     events: tuple[Event, ...]
     questions: tuple[Question, ...]
+    drop_derived: bool = False  # everything that can be rebuilt is deleted between writing and reading
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -82,6 +121,9 @@ class Query(Struct, frozen=True, kw_only=True):
     now: datetime | None = None
     k: int | None = None
     max_chars: int | None = None
+    max_tokens: int | None = None  # room that the asking agent has, at four characters a token
+    project: str = ""
+    agent: str = ""
     mode: str = "default"
     evidence: tuple[str, ...] | None = None
 
@@ -183,6 +225,7 @@ class Row(Struct, kw_only=True, omit_defaults=True):
     usage: dict[str, Usage] = field(default_factory=dict)  # by stage: search, reader, judge
     started: float = 0.0  # wall clock, unix seconds: tells whether two arms ran in one window
     models: tuple[str, ...] = ()  # what the servers say they served
+    tags: dict[str, str] = field(default_factory=dict)  # what a report groups by, from the question
 
 
 class Texts(Struct, kw_only=True, omit_defaults=True):

@@ -116,6 +116,13 @@ class Harness:
         """Answer metrics that need no model (the benchmark's own lexical score)."""
         return {}
 
+    def score_delivered(self, question: Question, text: str, *, failed: bool = False) -> dict[str, float | None]:
+        """Metrics of the text that an arriving agent would have in its window, for a benchmark of what is delivered.
+
+        ``failed``: the system had nothing left to answer from, which is a result and scored as such.
+        """
+        return {}
+
     def flags(self, question: Question) -> tuple[str, ...]:
         """What every row of this question says: ``GOLD_EXCLUDED`` or ``GOLD_FIXED``, where a patch did that."""
         return ()

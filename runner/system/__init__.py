@@ -204,6 +204,14 @@ class MemorySystem:
         """
         raise NotImplementedError
 
+    async def drop_derived(self, ns: str) -> None:
+        """Delete every artifact that can be rebuilt; what survives is what the system really owns.
+
+        Asked only of a system whose capabilities say ``durable``; searches that follow must be answered from the
+        source of truth, rebuilt as far as need be. A system without one is not asked: it has lost everything.
+        """
+        raise NotImplementedError
+
     async def erase(self, ns: str) -> None:
         """Leave nothing of ``ns``."""
         raise NotImplementedError

@@ -15,8 +15,8 @@ class RecencyWindow(Replay):
     """The end of the history, to half of every bound that the arm sets; half of the events when it sets none."""
 
     def find(self, store: Sequence[Event], query: Query) -> Retrieval:
-        halved = replace(query, k=_half(query.k), max_chars=_half(query.max_chars))
-        if halved.k is None and halved.max_chars is None:
+        halved = replace(query, k=_half(query.k), max_chars=_half(query.max_chars), max_tokens=_half(query.max_tokens))
+        if halved.k is None and halved.max_chars is None and halved.max_tokens is None:
             halved = replace(halved, k=(len(store) + 1) // 2)
         return within(map(hit_of, reversed(store)), halved)
 

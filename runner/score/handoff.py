@@ -1,0 +1,153 @@
+"""What survives the boundary between two agents: facts carried, wrong ones leaked, what was said about the answer.
+
+Matching is substring, case-insensitive, over collapsed white space. Surface variants are the author's business
+(``any: [71 percent, 71%]``): a matcher that accepts near misses flatters every system alike. The text that is scored is
+what the arriving agent would have in its window: without a verbatim echo of the query, and cut at the budget.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from runner.types import Fact, Gold
+
+PASS_BAR: Final = 0.75  # of fidelity, and of signal where a scenario declares any
+CHARS_A_TOKEN: Final = 4
+_SPACE: Final = re.compile(r"\s+")
+
+
+def tokens(text: str) -> int:
+    """Cost of a text: whole tokens at four characters each, the same estimate for every system."""
+    return len(text) // CHARS_A_TOKEN
+
+
+def collapsed(text: str) -> str:
+    """Lower case, each run of white space one blank: what facts are looked for in."""
+    return _SPACE.sub(" ", text).strip().casefold()
+
+
+def found(fact: Fact, text: str) -> bool:
+    """Whether a collapsed text holds a fact: one of ``any`` (if there are any), and every one of ``all``."""
+    one = not fact.any or any(collapsed(item) in text for item in fact.any)
+    return one and bool(fact.any or fact.all) and all(collapsed(item) in text for item in fact.all)
+
+
+def window(text: str, query: str, budget: int | None) -> str:
+    """What of a response counts: a verbatim echo of the query is no knowledge, and what is over budget is not read."""
+    if budget is not None:
+        text = text[: budget * CHARS_A_TOKEN]
+    text, echo = collapsed(text), collapsed(query)
+    return text.replace(echo, " ") if echo else text
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """The score of one response.
+
+    Attributes
+    ----------
+    missed, leaked, unsignalled
+        Labels of the facts that are missing, that should not be there, and that were not said.
+    failed
+        The system declined or failed: everything scores 0, a scenario that requires nothing included.
+    """
+
+    carry: int
+    avoid: int
+    signals: int
+    missed: tuple[str, ...]
+    leaked: tuple[str, ...]
+    unsignalled: tuple[str, ...]
+    tokens: int
+    budget: int | None = None
+    failed: bool = False
+
+    @property
+    def recall(self) -> float:
+        """Facts carried / facts required; 1 when none is required."""
+        if self.failed:
+            return 0.0
+        return (self.carry - len(self.missed)) / self.carry if self.carry else 1.0
+
+    @property
+    def leakage(self) -> float:
+        """Wrong facts that came along / those there are; 0 when there are none."""
+        return len(self.leaked) / self.avoid if self.avoid else 0.0
+
+    @property
+    def fidelity(self) -> float:
+        """Recall · (1 − leakage): a stale price beside the right facts is acted on all the same."""
+        return self.recall * (1 - self.leakage)
+
+    @property
+    def signal(self) -> float | None:
+        """Share of the declared signals that were given; ``None`` when none is declared."""
+        if not self.signals:
+            return None
+        return 0.0 if self.failed else (self.signals - len(self.unsignalled)) / self.signals
+
+    @property
+    def density(self) -> float:
+        """Facts carried a thousand tokens; 0 at 0 tokens."""
+        carried = 0 if self.failed else self.carry - len(self.missed)
+        return 1000 * carried / self.tokens if self.tokens else 0.0
+
+    @property
+    def over_budget(self) -> bool:
+        return self.budget is not None and self.tokens > self.budget
+
+    @property
+    def passed(self) -> bool:
+        """Every bar that the scenario sets, not the most flattering one."""
+        signal = self.signal
+        return not self.failed and self.fidelity >= PASS_BAR and (signal is None or signal >= PASS_BAR)
+
+    def metrics(self) -> dict[str, float | None]:
+        """As a row records them."""
+        return {
+            "pass": float(self.passed),
+            "fidelity": self.fidelity,
+            "fact_recall": self.recall,
+            "leakage": self.leakage if self.avoid else None,
+            "signal": self.signal,
+            "density": self.density if self.carry else None,
+            "tokens": float(self.tokens),
+            "over_budget": float(self.over_budget),
+        }
+
+
+def score(gold: Gold, response: str, query: str = "", budget: int | None = None, *, failed: bool = False) -> Handoff:
+    """Score one response.
+
+    Parameters
+    ----------
+    gold
+        With ``carry``, ``avoid`` and ``signal``.
+    response
+        All that the system returned; its whole length is its cost.
+    query
+        The task as it was asked.
+    budget
+        Tokens that the arriving agent has room for.
+    failed
+        The system failed or kept nothing: it is scored as if it had returned nothing.
+    """
+    text = "" if failed else window(response, query, budget)
+
+    def lacking(facts: Sequence[Fact]) -> tuple[str, ...]:
+        return tuple(fact.label for fact in facts if not found(fact, text))
+
+    return Handoff(
+        carry=len(gold.carry),
+        avoid=len(gold.avoid),
+        signals=len(gold.signal),
+        missed=lacking(gold.carry),
+        leaked=tuple(fact.label for fact in gold.avoid if found(fact, text)),
+        unsignalled=lacking(gold.signal),
+        tokens=0 if failed else tokens(response),
+        budget=budget,
+        failed=failed,
+    )
