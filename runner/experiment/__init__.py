@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import runner
-from runner.config import digest
+from runner.config import ModelConfig, digest
 from runner.errors import RecordError, Refused, RunnerError, Stopped
 from runner.experiment.engine import Engine
 from runner.experiment.ready import Ready, prepare
@@ -22,6 +24,7 @@ from runner.experiment.sitting import Observer
 from runner.experiment.stopping import stop_signals
 from runner.harness import Harness
 from runner.llm import instrument_params
+from runner.llm.judge import Judge
 from runner.record import instrument as instruments
 from runner.record import provenance
 from runner.record.rundir import FORMAT, RunDir
@@ -29,7 +32,7 @@ from runner.safe import mask
 from runner.summary import summarise
 from runner.system import Opening, Provenance
 
-__all__ = ["Observer", "Outcome", "Ready", "execute", "instrument", "prepare", "settle"]
+__all__ = ["Observer", "Outcome", "Ready", "execute", "instrument", "judge_rows", "prepare", "settle"]
 
 log = logging.getLogger("runner")
 
@@ -51,9 +54,7 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
         "reader.model": instruments.row_of_model(reader.provider, reader.model or reader.name),
         "reader.params": instrument_params(reader),
         "reader.prompt": ready.reader.prompt_sha256 if ready.reader else "none",
-        "judge.model": instruments.row_of_model(judge.provider, judge.model or judge.name),
-        "judge.params": instrument_params(judge),
-        "judge.rubric": f"{ready.judge.rubric_sha256} {ready.judge.abstain_rubric_sha256}" if ready.judge else "none",
+        **judge_rows(judge, ready.judge),
         "repeats": experiment.run.repeats if ready.reader else 1,
         "denominator": _denominator(experiment.axis, harness),
         "search_mode": experiment.arm.recall.mode,
@@ -87,6 +88,15 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
             "events": ready.census.events,
             "by_category": dict(ready.census.by_category),
         },
+    }
+
+
+def judge_rows(config: ModelConfig, judge: Judge | None) -> dict[str, Any]:
+    """The rows of the instrument that describe a judge; ``None`` is no judge."""
+    return {
+        "judge.model": instruments.row_of_model(config.provider, config.model or config.name),
+        "judge.params": instrument_params(config),
+        "judge.rubric": f"{judge.rubric_sha256} {judge.abstain_rubric_sha256}" if judge else "none",
     }
 
 
@@ -129,10 +139,21 @@ def execute(
     RunnerError
         The reason why the run stopped, after everything that was finished is on disk.
     """
+    return carried_out(run, lambda: _session(run, ready, observer, cache_dir, retry_errors))
+
+
+def carried_out(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -> Outcome:
+    """One sitting from its repaired journals to its summary.
+
+    Raises
+    ------
+    RunnerError
+        As :func:`execute`.
+    """
     run.repair()
     problem: RunnerError | None = None
     try:
-        asyncio.run(_session(run, ready, observer, cache_dir, retry_errors))
+        asyncio.run(session())
     except RunnerError as error:
         problem = error
     outcome = settle(run, problem)
@@ -174,31 +195,37 @@ async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Pat
         reason = mask(f"{type(error).__name__}: {error}")
         raise RunnerError(f"system '{ready.experiment.arm.system}' did not open: {reason}; see run.log") from error
     try:
-        _same_instrument(run, instrument(ready, opened))
-        sittings = [*prior.get("sittings", []), provenance.start()]
+        same_instrument(run, instrument(ready, opened))
         record = {
             "run_id": run_id,
-            "sittings": sittings,
             "dataset": vars(ready.dataset),
             "prices": {"date": ready.prices.date, "sha256": ready.prices.sha256},
             "system": {**opened.extra, "build": opened.build, "capabilities": vars(ready.system.capabilities)},
             "write_side": write_side(ready, opened),
         }
-        run.write_json("provenance.json", record)
-        try:
-            with stop_signals(engine.interrupt):
-                await engine.run()
-        finally:
-            sittings[-1]["ended"] = provenance.now()
-            try:
-                run.write_json("provenance.json", record)
-            except RecordError as error:
-                log.warning("%s", error)
+        with noted(run, record), stop_signals(engine.interrupt):
+            await engine.run()
     finally:
         await ready.system.close()
 
 
-def _same_instrument(run: RunDir, fresh: dict[str, Any]) -> None:
+@contextmanager
+def noted(run: RunDir, record: dict[str, Any]) -> Iterator[None]:
+    """Write ``provenance.json`` when a sitting begins, below those of earlier ones, and when it ends."""
+    sittings = [*run.read_json("provenance.json").get("sittings", []), provenance.start()]
+    record = {**record, "sittings": sittings}
+    run.write_json("provenance.json", record)
+    try:
+        yield
+    finally:
+        sittings[-1]["ended"] = provenance.now()
+        try:
+            run.write_json("provenance.json", record)
+        except RecordError as error:
+            log.warning("%s", error)
+
+
+def same_instrument(run: RunDir, fresh: dict[str, Any]) -> None:
     """On a resume, refuse to mix two instruments in one run."""
     if not (run.path / "instrument.json").exists():
         run.write_json("instrument.json", fresh)

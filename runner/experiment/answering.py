@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runner.errors import EndpointUnusable, ModelFault
 from runner.experiment.ledger import Ledger
 from runner.harness import Harness
@@ -12,6 +14,53 @@ from runner.record.usage import add
 from runner.safe import mask
 from runner.stats.agreement import majority_label
 from runner.types import JUDGE_ERROR, READER_ERROR, STATUSES, Completion, Label, Question, Row, Texts
+
+
+class Grading:
+    """A judge with its model: an answer in, a label out."""
+
+    def __init__(self, judge: Judge, model: Model, ledger: Ledger) -> None:
+        self._judge, self._model, self._ledger = judge, model, ledger
+
+    async def label(self, question: Question, answer: str, repeat: int, row: Row, models: list[str]) -> Label:
+        """The label of one answer; a fault of the judge is a label of its own, never WRONG.
+
+        What the call used is added to the row, and what the server says that it served to ``models``.
+
+        Raises
+        ------
+        EndpointUnusable
+            When no call can succeed.
+        """
+        request = self._judge.request(question, answer)
+        if isinstance(request, Label):
+            return request
+        try:
+            verdict = await complete(self._ledger, self._model, request, question, "judge", repeat, row)
+        except EndpointUnusable:
+            raise
+        except ModelFault as fault:
+            return Label(value=JUDGE_ERROR, reason=str(fault))
+        models.append(verdict.model)
+        return self._judge.label(question, verdict)
+
+
+async def complete(
+    ledger: Ledger, model: Model, request: Request, question: Question, role: str, repeat: int, row: Row
+) -> Completion:
+    """A recorded reply or a new one, its use added to the row."""
+    completion = await ledger.complete(model, request, question.id, role, repeat)
+    row.usage[role] = add(row.usage.get(role), completion.usage)
+    return completion
+
+
+def conclude(row: Row, labels: Sequence[str], reasons: Sequence[str]) -> None:
+    """Write the labels into a row: with their majority, or, when no repeat has one, with the last fault as status."""
+    row.labels = tuple(labels)
+    if all(label in STATUSES for label in labels):
+        row.status, row.error = labels[-1], mask(reasons[-1])
+    else:
+        row.label = majority_label(labels)
 
 
 class Answering:
@@ -27,9 +76,10 @@ class Answering:
         repeats: int,
     ) -> None:
         self._harness = harness
-        self._reader, self._judge = reader, judge
-        self._reading, self._judging = models
+        self._reader = reader
+        self._reading = models[0]
         self._ledger = ledger
+        self._grading = Grading(judge, models[1], ledger)
         self._repeats = repeats
 
     async def answer(self, question: Question, context: str, row: Row, texts: Texts) -> None:
@@ -49,13 +99,12 @@ class Answering:
             labels.append(label.value)
             answers.append(answer)
             reasons.append(label.reason)
-        row.labels, row.models = tuple(labels), tuple(dict.fromkeys(models))
+        row.models = tuple(dict.fromkeys(models))
         texts.answers, texts.reasons = tuple(answers), tuple(reasons)
+        conclude(row, labels, reasons)
         valid = [answer for label, answer in zip(labels, answers, strict=True) if label not in STATUSES]
         if not valid:
-            row.status, row.error = labels[-1], mask(reasons[-1])
             return
-        row.label = majority_label(labels)
         scored = [self._harness.score_answer(question, answer) for answer in valid]
         for name in scored[0]:
             values = [value for value in (item.get(name) for item in scored) if value is not None]
@@ -67,7 +116,7 @@ class Answering:
         """One answer and its label; a fault of either model is a label of its own, never WRONG."""
         try:
             asked = self._reader.request(question, context)
-            reply = await self._call(self._reading, "reader", question, repeat, asked, row)
+            reply = await complete(self._ledger, self._reading, asked, question, "reader", repeat, row)
         except EndpointUnusable:
             raise
         except ModelFault as fault:
@@ -76,21 +125,4 @@ class Answering:
         if reply.finish == "length":
             row.flags = (*row.flags, "answer_truncated")
         answer = reply.text.strip()
-        request = self._judge.request(question, answer)
-        if isinstance(request, Label):
-            return request, answer
-        try:
-            verdict = await self._call(self._judging, "judge", question, repeat, request, row)
-        except EndpointUnusable:
-            raise
-        except ModelFault as fault:
-            return Label(value=JUDGE_ERROR, reason=str(fault)), answer
-        models.append(verdict.model)
-        return self._judge.label(question, verdict), answer
-
-    async def _call(
-        self, model: Model, role: str, question: Question, repeat: int, request: Request, row: Row
-    ) -> Completion:
-        completion = await self._ledger.complete(model, request, question.id, role, repeat)
-        row.usage[role] = add(row.usage.get(role), completion.usage)
-        return completion
+        return await self._grading.label(question, answer, repeat, row, models), answer

@@ -27,12 +27,14 @@ from runner.record.rundir import RunDir
 from runner.safe import mask
 from runner.system import Opening, receipt_of
 from runner.types import (
+    NO_SOURCE_OF_TRUTH,
     OK,
     Event,
     Hit,
     Ingest,
     Query,
     Question,
+    Receipt,
     Retrieval,
     Row,
     Scenario,
@@ -184,7 +186,28 @@ class Engine(Sitting):
             flags.append("ingest_truncated")
         if receipt.sha256 != receipt_of(events).sha256:
             flags.append("ingest_altered")
+        if scenario.drop_derived:
+            flags += await self._drop_derived(ns, receipt)
         return tuple(flags)
+
+    async def _drop_derived(self, ns: str, receipt: Receipt) -> list[str]:
+        """Take away everything that can be rebuilt; a system without a source of truth has nothing left.
+
+        Raises
+        ------
+        IngestError, NotSettled
+            When a durable system fails to drop it, or to answer again in time.
+        """
+        system, config = self._ready.system, self._config
+        if not system.capabilities.durable:
+            return [NO_SOURCE_OF_TRUTH]
+        await self._contract(
+            "drop_derived", IngestError, lambda: system.drop_derived(ns), config.write_s, "run.write_s"
+        )
+        await self._contract(
+            "settle", NotSettled, lambda: system.settle(ns, receipt, config.settle_s), config.settle_s, "run.settle_s"
+        )
+        return []
 
     async def _contract(
         self, step: str, fault: type[SystemFault], call: Callable[[], Awaitable[T]], seconds: float, key: str
@@ -207,8 +230,9 @@ class Engine(Sitting):
             self._brake.check()
             asking.set(question.id)
             row = self._row(scenario, question, flags)
+            lost = NO_SOURCE_OF_TRUTH in flags
             try:
-                delivered = await self._search(ns, question, row, known)
+                delivered = Delivered((), "", ()) if lost else await self._search(ns, question, row, known)
             except SystemFault as fault:
                 row.status, row.error = fault.status, mask(str(fault))
                 self._write(row, None)
@@ -218,6 +242,7 @@ class Engine(Sitting):
             row.metrics["sources_per_hit"] = _grain(delivered.hits)
             if not self._ready.system.capabilities.ranked:
                 row.metrics = {k: v if k.endswith(UNRANKED) else None for k, v in row.metrics.items()}
+            row.metrics |= self._ready.harness.score_delivered(question, delivered.text, failed=lost)
             texts = Texts(
                 id=question.id,
                 question=question.text,
@@ -244,6 +269,9 @@ class Engine(Sitting):
             now=question.now,
             k=recall.limit,
             max_chars=recall.max_chars,
+            max_tokens=question.budget,
+            project=question.project,
+            agent=question.agent,
             mode=recall.mode,
             evidence=question.gold.evidence if system.capabilities.reads_gold else None,
         )
@@ -272,6 +300,7 @@ class Engine(Sitting):
             category=question.category,
             started=time.time(),
             flags=(*flags, *self._ready.harness.flags(question)),
+            tags=question.tags,
         )
 
 
