@@ -26,6 +26,7 @@ VERBS = {
     "calibrate": "calibrate",
     "power": "power",
     "import": "importing",
+    "check": "check",
     "list": "listing",
     "data": "data",
 }

@@ -38,6 +38,13 @@ class Counted(Struct, kw_only=True):
     by_category: dict[str, int] = field(default_factory=dict)
 
 
+class Checked(Struct, kw_only=True):
+    """What the last ``check`` of the system found before this run; both empty when there was none."""
+
+    checked: str = ""
+    broken: list[str] = field(default_factory=list)
+
+
 class Instrument(Struct, kw_only=True):
     """``instrument.json``."""
 
@@ -47,6 +54,7 @@ class Instrument(Struct, kw_only=True):
     fakes: list[str] = field(default_factory=list)
     harness: About
     census: Counted
+    conformance: Checked = field(default_factory=Checked)
 
 
 class Spent(Struct, kw_only=True):

@@ -66,6 +66,8 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
     lines = []
     if instrument.get("fakes"):
         lines.append(f"FAKE: {', '.join(instrument['fakes'])}: a first look, never a result")
+    for broken in instrument.get("conformance", {}).get("broken", ()):
+        lines.append(f"this system breaks its contract, as `check` found: {broken}")
     if summary["errors"]:
         counts = ", ".join(f"{n} {status}" for status, n in summary["statuses"].items() if status != "ok")
         lines.append(f"errors, in no denominator: {counts}")

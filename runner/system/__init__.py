@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec.structs import replace
+
 from runner import lookup
 from runner.config import ArmConfig, Strict, checked
 from runner.errors import ConfigError, MissingExtra
@@ -225,6 +227,11 @@ def spoken(event: Event) -> str:
     return f"{event.actor}: {event.text}" if event.actor else event.text
 
 
+def dated(event: Event) -> Event:
+    """The event with its time in its text, for a system that takes no timestamps."""
+    return event if event.time is None else replace(event, text=f"[{event.time:%d %B %Y, %H:%M}] {event.text}")
+
+
 def receipt_of(events: Sequence[Event], *, times: str = "native", computed: int = 0, reused: int = 0) -> Receipt:
     """Receipt of events that were sent whole and in order."""
     sha = hashlib.sha256()
@@ -291,6 +298,7 @@ __all__ = [
     "Provenance",
     "build",
     "build_version",
+    "dated",
     "find",
     "is_shipped",
     "line_of",

@@ -1,0 +1,55 @@
+"""``check +arm=NAME``: does the memory system of an arm keep its contract?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from runner.cli import overrides
+from runner.cli.perform import anchored
+from runner.config import cache_dir, load
+from runner.errors import ConfigError, RunnerError, UsageError
+
+
+def main(argv: list[str]) -> int:
+    as_json = "--json" in argv
+    argv = [word for word in argv if word != "--json"]
+    unknown = [word for word in argv if word.startswith("-") and word.split("=")[0] not in overrides.PLAN_FLAGS]
+    if unknown:
+        raise UsageError(f"check {unknown[0]}: no such flag; there are -m, --config-dir and --json")
+    overrides.checked(argv, ())
+    from runner.cli.run import compose, expand
+    from runner.experiment.conformance import Conformance, check, remember
+    from runner.llm.prices import Prices
+    from runner.report.check import conformance_table
+    from runner.report.console import console
+    from runner.system import Opening, build
+
+    folders = overrides.config_dirs(argv)
+    found: list[Conformance] = []
+    failed: list[str] = []
+    for words in expand(argv):
+        experiment = load(anchored(compose(words, folders)))
+        system = build(experiment.arm)
+        system.require()
+        opening = Opening(cache_dir=cache_dir(), prices=Prices.load(experiment.run.prices))
+        try:
+            about = asyncio.run(check(system, opening, experiment.run))
+        except ConfigError:
+            raise
+        except RunnerError as error:
+            failed.append(f"{experiment.arm.name}: does not open: {error}")
+            continue
+        except Exception as error:
+            failed.append(f"{experiment.arm.name}: does not open: {type(error).__name__}: {error}")
+            continue
+        remember(cache_dir(), experiment.arm, about)
+        found.append(about)
+    if as_json:
+        print(json.dumps([item.to_dict() for item in found], indent=2, ensure_ascii=False, default=str))
+    else:
+        for about in found:
+            console().print(conformance_table(about))
+    if failed:
+        raise RunnerError("\n".join(failed))
+    return 1 if any(about.broken for about in found) else 0
