@@ -78,6 +78,7 @@ class Gold(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answers: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()  # event ids
     abstain: bool = False  # the right answer is that the memory does not hold it
+    rubric: tuple[str, ...] = ()  # points that are graded one by one, where the benchmark grades so
     carry: tuple[Fact, ...] = ()  # must be in what is delivered
     avoid: tuple[Fact, ...] = ()  # must not: superseded, corrected, of another project
     signal: tuple[Fact, ...] = ()  # knowledge about the answer: its age, its author, that nothing is known
@@ -98,6 +99,7 @@ class Question(Struct, frozen=True, kw_only=True):
     agent: str = ""  # who asks
     budget: int | None = None  # tokens that the asking agent has room for
     tags: dict[str, str] = field(default_factory=dict)
+    rubric: str = ""  # the rubric file that the benchmark grades this question by; empty: the judge's own
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -180,10 +182,11 @@ class Completion(Struct, frozen=True, kw_only=True):
 
 
 class Label(Struct, frozen=True, kw_only=True):
-    """A judge's verdict on one answer: one of ``LABELS`` or an error status."""
+    """A judge's verdict on one answer: one of ``LABELS`` or an error status; ``score`` in [0, 1] where it gives one."""
 
     value: str
     reason: str = ""
+    score: float | None = None
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -238,3 +241,4 @@ class Texts(Struct, kw_only=True, omit_defaults=True):
     context: str = ""
     answers: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    rubric: str = ""  # the benchmark's own rubric file for this question

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from recorded import answered, arm_config, write_run
 
 from runner.config import GateConfig
-from runner.errors import UsageError
+from runner.errors import Refused, UsageError
 from runner.gate import Comparison, compare
+from runner.report.verdict import pair_notes
 from runner.sweep import gate
 from runner.types import Row
 
@@ -433,3 +435,86 @@ def test_a_pass_that_the_errors_could_undo_says_so(tmp_path: Path) -> None:
     assert found.bounds is not None
     assert found.bounds[0] == pytest.approx((30 - 12 - 18) / 462)
     assert any(note.startswith("errors_could_undo") for note in found.notes)
+
+
+def test_repeats_get_a_rank_test_and_identical_retrieval_is_told(tmp_path: Path) -> None:
+    """Eight clusters, means of three labels each; scipy's exact signed ranks are the oracle."""
+    from scipy.stats import wilcoxon
+
+    def labels(right: int) -> tuple[str, ...]:
+        return ("CORRECT",) * right + ("WRONG",) * (3 - right)
+
+    a = [answered(i, False, cluster=i // 2, keys="same" if i < 4 else f"a{i}", labels=labels(0)) for i in range(16)]
+    gains = [0, 1, 2, 3, 1, 1, 2, 2, 3, 3, 3, 2, 0, 2, 1, 3]
+    b = [
+        answered(i, gain >= 2, cluster=i // 2, keys="same" if i < 4 else f"b{i}", labels=labels(gain))
+        for i, gain in enumerate(gains)
+    ]
+    write_run(tmp_path / "0-a", a, arm=arm_config("a"), instrument={"repeats": 3})
+    write_run(tmp_path / "1-b", b, arm=arm_config("b"), instrument={"repeats": 3})
+    (pair,) = gate([tmp_path]).groups[0].comparisons
+    means = [(gains[2 * c] + gains[2 * c + 1]) / 6 for c in range(8)]
+    assert pair.wilcoxon_p == pytest.approx(wilcoxon(np.round(means, 12)).pvalue)
+    assert pair.identical_share == 0.25
+    notes = " ".join(pair_notes(pair))
+    assert "identical retrieval 25%" in notes
+    assert "Wilcoxon over means p 0.0" in notes
+
+
+def test_a_band_is_measured_by_an_a_a_sweep(tmp_path: Path) -> None:
+    def sweep(folder: Path, flips: int, arms: tuple[str, str], **more: object) -> Path:
+        rows = [answered(i, i % 2 == 0, keys=f"{arms[0]}{i}") for i in range(100)]
+        others = [
+            answered(i, (i % 2 == 0) ^ (i % 10 == 2 + i // 10 % 2 and i < flips), keys=f"{arms[1]}{i}x")
+            for i in range(100)
+        ]
+        for number, (name, found) in enumerate(zip(arms, (rows, others), strict=True)):
+            write_run(folder / f"{number}-{name}", found, arm=arm_config(name), **more)  # type: ignore[arg-type]
+        return folder
+
+    null = sweep(tmp_path / "null", 40, ("a", "a2"))
+    # the same arm twice: what differs is the name alone
+    text = (null / "1-a2" / "config.yaml").read_text().replace("graph: true", "graph: false")
+    (null / "1-a2" / "config.yaml").write_text(text)
+    real = sweep(tmp_path / "real", 100, ("a", "b"))
+    (measured,) = gate([null]).groups[0].comparisons
+    assert measured.outcome == "null"
+    assert measured.null_band is not None
+    (pair,) = gate([real], {"band": f"from:{null}"}).groups[0].comparisons
+    assert pair.verdict is not None
+    assert pair.verdict.band == pytest.approx(measured.null_band)
+    assert any("measured by the A/A pair" in note for note in pair.notes)
+    (null / "1-a2").rename(tmp_path / "away")
+    with pytest.raises(UsageError, match="holds no A/A pair"):
+        gate([real], {"band": f"from:{null}"})
+    other = sweep(tmp_path / "other", 40, ("a", "a2"), instrument={"dataset.sha256": "else"})
+    (other / "1-a2" / "config.yaml").write_text(text)
+    with pytest.raises(Refused, match=r"measured with another instrument \(dataset.sha256"):
+        gate([real], {"band": f"from:{other}"})
+    with pytest.raises(UsageError, match="no such directory"):
+        gate([real], {"band": "from:nowhere"})
+
+
+def test_a_person_declares_what_a_record_does_not_know(tmp_path: Path) -> None:
+    rows = {"judge.model": "unknown", "judge.rubric": "unknown", "embedder": "unknown"}
+    for number, name in enumerate("ab"):
+        found = [answered(i, (i + number) % 3 == 0, keys=f"{name}{i}") for i in range(100)]
+        write_run(tmp_path / f"{number}-{name}", found, arm=arm_config(name), instrument=rows)
+    (pair,) = gate([tmp_path]).groups[0].comparisons
+    assert pair.outcome == "refused"
+    assert {confound.row for confound in pair.comparability.confounds} == set(rows)
+    (pair,) = gate([tmp_path], {"same": ["judge"], "treatment": ["embedder"]}).groups[0].comparisons
+    assert pair.outcome in ("pass", "fail", "unresolved")
+    assert pair.to_dict()["declared_same"] == ["judge.model", "judge.rubric"]
+    assert any("declared to be the same by a person" in note for note in pair.notes)
+    with pytest.raises(UsageError, match="'juge' is no row of the instrument"):
+        gate([tmp_path], {"same": ["juge"]})
+
+
+def test_what_is_known_and_differs_cannot_be_declared_away(tmp_path: Path) -> None:
+    for number, name in enumerate("ab"):
+        found = [answered(i, True, keys=f"{name}{i}") for i in range(100)]
+        write_run(tmp_path / f"{number}-{name}", found, arm=arm_config(name), instrument={"judge.model": name})
+    (pair,) = gate([tmp_path], {"same": ["judge"]}).groups[0].comparisons
+    assert pair.outcome == "refused"
+    assert "judge.model" in pair.reason

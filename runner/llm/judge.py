@@ -1,28 +1,36 @@
 """The judge: an answer as a request, and a reply as a label.
 
-Parsing is strict. A reply is a label only if it says exactly one: JSON objects with a ``label``, or a first line that
-is just the word. Anything else is ``judge_unparseable``, never WRONG.
+Which rubric grades a question is the judge's own choice, unless the benchmark has one for it (``Question.rubric``). A
+rubric file says in a line ``<!-- reply: … -->`` what the judge replies with (:mod:`runner.llm.verdicts`); what a reply
+does not say exactly once is ``judge_unparseable``, never WRONG.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
+from collections.abc import Iterable
 
 from runner.config import ModelConfig
-from runner.http import start_of
+from runner.errors import ConfigError
 from runner.llm import Request, Requests
-from runner.llm.replies import json_objects
 from runner.llm.template import Template
-from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, LABELS, WRONG, Completion, Label, Question
+from runner.llm.verdicts import READINGS, parse
+from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, Completion, Label, Question
 
-_KNOWN = frozenset({"question", "gold", "answer"})
-_WORD = re.compile(r"^[\s*_`#\"'>]*(?:label\s*[:=]\s*)?[*_`\"']*(correct|wrong|abstain)[*_`\"'.]*\s*$", re.IGNORECASE)
+__all__ = ["Judge", "parse"]
+
+_KNOWN = frozenset({"question", "gold", "answer", "point"})
+_FOLDER = "judge/rubrics"
 
 
 class Judge:
     """Builds what is sent to a judge and reads what comes back.
+
+    Parameters
+    ----------
+    config
+        The judge.
+    rubrics
+        Names of the benchmark's own rubric files, read at once so that a missing one is told before anything is spent.
 
     Attributes
     ----------
@@ -36,25 +44,55 @@ class Judge:
         no gold to show).
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, rubrics: Iterable[str] = ()) -> None:
         asked = frozenset({"question", "answer"})
-        self._rubric = Template.load("judge/rubrics", config.rubric, "judge.rubric", _KNOWN, asked | {"gold"})
+        self._rubric = Template.load(_FOLDER, config.rubric, "judge.rubric", _KNOWN, asked | {"gold"})
         self._abstain = Template.load(
-            "judge/rubrics", config.abstain_rubric or "abstention", "judge.abstain_rubric", _KNOWN, asked
+            _FOLDER, config.abstain_rubric or "abstention", "judge.abstain_rubric", _KNOWN, asked
         )
+        self._own: dict[str, Template] = {}
+        for name in rubrics:
+            self._of_benchmark(name)
         self._requests = Requests(config)
         self.rubric_sha256 = self._rubric.sha256
         self.abstain_rubric_sha256 = self._abstain.sha256
 
-    def request(self, question: Question, answer: str) -> Request | Label:
+    @property
+    def identity(self) -> str:
+        """The instrument's row of the rubrics: the judge's two, or the benchmark's by name where it has its own."""
+        if self._own:
+            return " ".join(f"{name}@{self._own[name].sha256}" for name in sorted(self._own))
+        return f"{self.rubric_sha256} {self.abstain_rubric_sha256}"
+
+    def _of_benchmark(self, name: str) -> Template:
+        if name not in self._own:
+            template = Template.load(_FOLDER, name, "the benchmark's rubric", _KNOWN, frozenset({"answer"}))
+            if template.reply not in READINGS:
+                known = ", ".join(READINGS)
+                raise ConfigError([f"{name}: replies with '{template.reply}', which is none of {known}"])
+            self._own[name] = template
+        return self._own[name]
+
+    def _template(self, question: Question) -> Template:
+        if question.rubric:
+            return self._of_benchmark(question.rubric)
+        return self._abstain if question.gold.abstain else self._rubric
+
+    def request(self, question: Question, answer: str, point: str = "") -> Request | Label:
         """What to send for one answer, or its label when no model is needed.
 
-        An explicit refusal is ABSTAIN where there is an answer to give and CORRECT where there is none.
+        An explicit refusal is ABSTAIN where there is an answer to give and CORRECT where there is none; a benchmark's
+        own rubric grades refusals as well.
+
+        Parameters
+        ----------
+        point
+            The one point of the rubric that is graded, where a benchmark grades them one by one.
         """
         from runner.score.lexical import is_abstention
 
         abstain = question.gold.abstain
-        if is_abstention(answer):
+        if not question.rubric and is_abstention(answer):
             return Label(value=CORRECT if abstain else ABSTAIN, reason="explicit refusal")
         golds = question.gold.answers
         gold = golds[0] if len(golds) == 1 else "\n".join(f"- {item}" for item in golds)
@@ -62,44 +100,17 @@ class Judge:
             "question": question.text,
             "gold": gold or "(none: the memory does not hold the answer)",
             "answer": answer,
+            "point": point,
         }
-        parts = {**values, "gold": "\n".join(golds), "abstain": "yes" if abstain else ""}
-        return self._requests.of((self._abstain if abstain else self._rubric).fill(values), parts)
+        template = self._template(question)
+        parts = {**values, "gold": "\n".join(golds), "abstain": "yes" if abstain else "", "reply": template.reply}
+        return self._requests.of(template.fill(values), parts)
 
     def label(self, question: Question, completion: Completion) -> Label:
         """The label of a reply: one of ``LABELS``, or ``judge_unparseable`` with the start of the reply."""
-        label = parse(completion.text)
+        label = READINGS[self._template(question).reply](completion.text)
         if label.value == JUDGE_UNPARSEABLE and completion.finish == "length":
             return Label(value=label.value, reason=f"cut at the token limit: {label.reason}")
         if question.gold.abstain and label.value == ABSTAIN:
             return Label(value=CORRECT, reason=label.reason)  # to abstain is what was right
         return label
-
-
-def parse(text: str) -> Label:
-    """Read a judge's reply.
-
-    >>> parse('{"label": "WRONG", "reason": "another city"}')
-    Label(value='WRONG', reason='another city')
-    >>> parse("INCORRECT").value
-    'judge_unparseable'
-    """
-    said: list[tuple[str, str]] = []
-    objects, broken = json_objects(text, pairs=True)
-    for item in [] if broken else objects:
-        labels = [value for key, value in item if key.lower() == "label"]
-        reason = next((value for key, value in item if key.lower() == "reason" and isinstance(value, str)), "")
-        said += [(_canonical(value), reason) for value in labels]
-    first = text.strip().partition("\n")
-    if match := _WORD.match(first[0]):
-        said.append((match[1].upper(), first[2].strip()))
-    values = {value for value, _ in said}
-    if len(values) != 1 or not values <= set(LABELS):
-        why = "contradictory labels" if len(values) > 1 else "no label"
-        return Label(value=JUDGE_UNPARSEABLE, reason=f"{why}: {start_of(text)}")
-    return Label(value=said[0][0], reason=" ".join(said[0][1].split())[:500])
-
-
-def _canonical(value: Any) -> str:
-    word = value.strip().upper() if isinstance(value, str) else json.dumps(value, default=str)
-    return word if word in (CORRECT, WRONG, ABSTAIN) else f"not a label: {word}"

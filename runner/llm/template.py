@@ -18,6 +18,7 @@ from runner.config import conf_dir, did_you_mean
 from runner.errors import ConfigError
 
 _SECTION = re.compile(r"^<!-- (system|user) -->[ \t]*$", re.MULTILINE)
+_REPLY = re.compile(r"^<!-- reply: ([a-z-]+) -->[ \t]*$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _TAG = re.compile(r"</?([a-z_]+)>")
 
@@ -29,10 +30,14 @@ class Template:
     ----------
     sha256
         Of the file, line ends normalised.
+    reply
+        What a rubric asks the judge to reply with, from its line ``<!-- reply: yes-no -->``; ``label`` without one.
     """
 
     def __init__(self, text: str, known: frozenset[str], required: frozenset[str], where: str) -> None:
         text = text.replace("\r\n", "\n")
+        told = _REPLY.search(text)
+        self.reply = told[1] if told else "label"
         self.sha256 = hashlib.sha256(text.encode()).hexdigest()
         cuts = list(_SECTION.finditer(text))
         sections = [("user", text)]
