@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from msgspec.structs import replace
+
 from runner import lookup
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
@@ -66,6 +68,8 @@ class Harness:
     aliases: ClassVar[Mapping[str, str]] = {}  # other names in circulation -> source id as text
     comparable: ClassVar[frozenset[str]]  # category ids in `overall_comparable`, the headline
     cluster: ClassVar[str]  # what one cluster is, in words ("conversation")
+    # Rubric files of the benchmark's own (conf/judge/rubrics), which its questions name; empty: the judge's rubric.
+    rubrics: ClassVar[tuple[str, ...]] = ()
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def __init__(self, config: HarnessConfig) -> None:
@@ -178,7 +182,7 @@ class Harness:
                 total += len(kept)
                 if ids is not None:
                     ids -= {question.id for question in kept}
-                yield Scenario(id=scenario.id, cluster=scenario.cluster, events=scenario.events, questions=tuple(kept))
+                yield replace(scenario, questions=tuple(kept))
             if left == 0 or (pending is not None and not pending) or (ids is not None and not ids):
                 break
         if pending and left != 0 and not (ids is not None and not ids):

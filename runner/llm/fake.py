@@ -46,17 +46,22 @@ def extractive(parts: Mapping[str, str]) -> str:
 
 
 def lexical(parts: Mapping[str, str]) -> str:
-    """CORRECT when half of the words of any gold answer are in the answer."""
+    """CORRECT when half of the words of any gold answer, or of the point that is graded, are in the answer."""
     if parts.get("abstain"):
         label, why = WRONG, "answered where the memory does not hold it"
     elif not words(parts.get("answer", "")):
         label, why = ABSTAIN, "no words"
     else:
         said = words(parts["answer"])
-        golds = [words(gold) or {gold.strip().lower()} for gold in parts.get("gold", "").splitlines()]
+        wanted = [parts["point"]] if parts.get("point") else parts.get("gold", "").splitlines()
+        golds = [words(gold) or {gold.strip().lower()} for gold in wanted]
         share = max((len(gold & said) / len(gold) for gold in golds), default=0.0)
         label, why = (CORRECT if share >= _ENOUGH else WRONG), f"{share:.2f} of the gold's words"
-    return json.dumps({"label": label, "reason": f"{why} (fake judge)"})
+    reply = parts.get("reply", "label")
+    if reply == "yes-no":
+        return f"{'yes' if label == CORRECT else 'no'} {why} (fake judge)"
+    key, value = ("score", float(label == CORRECT)) if reply == "score" else ("label", label)
+    return json.dumps({key: value, "reason": f"{why} (fake judge)"})
 
 
 _FAKES: Final[dict[str, Callable[[Mapping[str, str]], str]]] = {"extractive": extractive, "lexical": lexical}
