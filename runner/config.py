@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -295,6 +295,9 @@ def keys_of(model: Any) -> dict[str, Any]:
 def _fields_at(model: type[BaseModel], path: list[str]) -> dict[str, Any]:
     current: Any = model
     for part in path:
+        if part.isdigit():  # an item of a list
+            current = next(iter(get_args(current)), None)
+            continue
         fields = keys_of(current)
         if part not in fields:
             return {}

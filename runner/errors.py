@@ -10,6 +10,7 @@
     ├── Refused                    exit 5: not comparable, vacuous, or a fake provider
     ├── RecordError                a run directory that cannot be read or written
     ├── Stopped                    interrupted, out of budget, no progress: resumable
+    │   └── Decided                a watched arm of a sweep that needs no more questions: not a failure
     ├── SystemFault                a memory system failed; becomes the status of a row
     │   ├── IngestError            a write did not take
     │   ├── NotSettled             what was written could not be found in time
@@ -22,8 +23,8 @@ A message is one line that says what happened and what to do next, and holds no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from runner.types import Usage
@@ -76,6 +77,20 @@ class RecordError(RunnerError):
 
 class Stopped(RunnerError):
     pass
+
+
+class Decided(Stopped):
+    """A watched arm is decided against the baseline, and stops.
+
+    Attributes
+    ----------
+    numbers
+        What was seen then, as JSON has it (:class:`runner.stats.sequential.Crossing`).
+    """
+
+    def __init__(self, message: str, numbers: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.numbers = dict(numbers)
 
 
 class SystemFault(RunnerError):

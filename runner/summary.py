@@ -168,7 +168,7 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
         "samples": samples,
         "flags": dict(sorted(flags.items())),
         "groups": told,
-        "usage": {stage: _spent(usage[stage]) for stage in usage},
+        "usage": {stage: spent(usage[stage]) for stage in usage},
         "ingest": _ingest(run),
         "search_seconds": _percentiles(seconds),
         "served": sorted(served),
@@ -176,7 +176,8 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _spent(usage: Usage) -> dict[str, Any]:
+def spent(usage: Usage) -> dict[str, Any]:
+    """What one stage used, as JSON has it; money that is not known is ``"unknown"``."""
     return {
         "calls": usage.calls,
         "input_tokens": usage.input_tokens,

@@ -6,18 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import runner
 from runner.config import GateConfig, checked, flatten
 from runner.errors import RecordError, RunnerError, UsageError
-from runner.gate import Arm, Comparison, compare_arms, open_arm, resolved
+from runner.gate import Arm, Comparison, compare_arms, correct, hear, open_arm, resolved
 from runner.record.rundir import FORMAT, RunDir, is_run, runs_under
-from runner.record.sweepdir import Plan, is_sweep, read_plan
+from runner.record.sweepdir import Plan, is_sweep, read_plan, setting_of
 from runner.stats.multiple import holm
-
-_UNPAIRED: Final = ("arm.", "gate.", "run.replicate")  # what may differ inside one group of arms
-_BENIGN: Final = ("run.concurrency", "run.scenarios_in_flight", "run.max_usd", "run.max_calls")
 
 
 @dataclass(frozen=True)
@@ -71,12 +68,19 @@ class Gate:
                 {
                     "setting": group.setting,
                     "baseline": group.baseline,
-                    "arms": [arm.to_dict() for arm in group.arms],
+                    "arms": [_arm_told(arm, group) for arm in group.arms],
                     "comparisons": [pair.to_dict() for pair in group.comparisons],
                 }
                 for group in self.groups
             ],
         }
+
+
+def _arm_told(arm: Arm, group: Group) -> dict[str, Any]:
+    """An arm for JSON; one that was decided early is not unfinished."""
+    told = arm.to_dict()
+    early = any(pair.b == arm.name and pair.early is not None for pair in group.comparisons)
+    return {**told, "state": "decided"} if early and arm.left else told
 
 
 def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
@@ -103,7 +107,7 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
         if is_run(path):
             runs.append(RunDir(path))
         elif is_sweep(path) or runs_under(path):
-            found, missing = _jobs(path)
+            found, missing = jobs_of(path)
             runs += found
             failed += missing
             first = _first_arm(path) if missing and len(paths) == 1 else None
@@ -131,6 +135,9 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
     for setting, members in grouped:
         opened = [open_arm(run, name, settings) for (run, _), name in zip(members, _names(members), strict=True)]
         groups.append(_gate_group(setting, opened, settings, first))
+    compared = [(group.arms, group.comparisons) for group in groups]
+    correct(compared, settings)
+    hear(compared, settings)
     for group in groups:
         failed += [(arm.name, arm.reason) for arm in group.arms if arm.state != "complete" and len(group.arms) == 1]
         failed += [(arm.name, "every question failed") for arm in group.arms if len(arm.data) and not arm.data.ok.any()]
@@ -139,7 +146,7 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
     return Gate(settings, groups, failed)
 
 
-def _jobs(path: Path) -> tuple[list[RunDir], list[tuple[str, str]]]:
+def jobs_of(path: Path) -> tuple[list[RunDir], list[tuple[str, str]]]:
     """The runs of a sweep, and the jobs that left none with the reason."""
     found = runs_under(path)
     failed = []
@@ -175,7 +182,7 @@ def _grouped(
     groups: dict[str, list[tuple[RunDir, dict[str, Any]]]] = {}
     keys: dict[str, dict[str, Any]] = {}
     for run, config in arms:
-        rest = {k: v for k, v in flatten(config).items() if not k.startswith(_UNPAIRED) and k not in _BENIGN}
+        rest = setting_of(config)
         name = json.dumps(rest, sort_keys=True, default=str)
         groups.setdefault(name, []).append((run, config))
         keys[name] = rest
@@ -195,7 +202,9 @@ def _names(members: list[tuple[RunDir, dict[str, Any]]]) -> list[str]:
         twins = [i for i, other in enumerate(bare) if other == name]
         if len(twins) > 1:
             keys = [
-                k for k in flat[index] if len({str(flat[i].get(k)) for i in twins}) > 1 and not k.startswith("gate.")
+                k
+                for k in flat[index]
+                if len({str(flat[i].get(k)) for i in twins}) > 1 and not k.startswith(("gate.", "run.from"))
             ]
             told = ", ".join(f"{k.removeprefix('arm.').removeprefix('knobs.')}={flat[index][k]}" for k in keys[:3])
             name = f"{name} [{told or members[index][0].path.name}]"
@@ -204,12 +213,19 @@ def _names(members: list[tuple[RunDir, dict[str, Any]]]) -> list[str]:
 
 
 def _first_arm(path: Path) -> str | None:
-    """The arm of a sweep's first job, as its overrides name it."""
+    """The arm of a sweep's first job, as its overrides name it; of recorded answers the run, where it is missing."""
     plan = read_plan(path) if is_sweep(path) else Plan(None)
-    for word in plan.jobs[0].words if plan.jobs else []:
+    job = plan.jobs[0] if plan.jobs else None
+    for word in job.words if job else []:
         key, _, value = word.lstrip("+").partition("=")
         if key == "arm":
             return value
+        if (
+            key == "run.from"
+            and job
+            and not any(run.path.name.startswith(f"{job.number}-") for run in runs_under(path))
+        ):
+            return Path(value.strip("'")).name
     return None
 
 
@@ -234,16 +250,25 @@ def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, 
     return Group(setting, arms, baseline.name, pairs)
 
 
+def _p(pair: Comparison) -> float | None:
+    """The p of a verdict. A test of fixed size says nothing of an arm that stopped when it looked good."""
+    if pair.early is not None:
+        return pair.early_p
+    return pair.verdict.companion_p if pair.verdict else None
+
+
 def _adjust(pairs: list[Comparison]) -> None:
     """Holm over the arms that got a verdict: what a pass is worth among so many."""
     decided = [
-        (pair, pair.verdict.companion_p)
+        (pair, p)
         for pair in pairs
-        if pair.outcome in ("pass", "fail", "unresolved") and pair.verdict and pair.verdict.companion_p is not None
+        if pair.outcome in ("pass", "fail", "unresolved") and pair.verdict and (p := _p(pair)) is not None
     ]
     if len(decided) < 2:
         return
-    least = [pair.verdict.companion_least_p or 0.0 for pair, _ in decided if pair.verdict]
+    least = [
+        0.0 if pair.early is not None else pair.verdict.companion_least_p or 0.0 for pair, _ in decided if pair.verdict
+    ]
     for (pair, _), p, reach in zip(decided, holm([p for _, p in decided]), holm(least), strict=True):
         pair.holm_p = float(p)
         if pair.outcome in ("pass", "fail") and p > 0.05:

@@ -77,6 +77,7 @@ class Gold(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     answers: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()  # event ids
+    sessions: tuple[str, ...] = ()  # evidence that is labelled by session only: all their events are in `evidence`
     abstain: bool = False  # the right answer is that the memory does not hold it
     rubric: tuple[str, ...] = ()  # points that are graded one by one, where the benchmark grades so
     carry: tuple[Fact, ...] = ()  # must be in what is delivered

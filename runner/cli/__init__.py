@@ -39,17 +39,23 @@ usage: python -m runner [VERB] [KEY=VALUE ...] [-m]
   python -m runner +arm=arms_off                    one run
   python -m runner -m +arm=arms_off,arms_on         a sweep: paired arms, then the gate
   python -m runner +experiment=locomo_ablation      a whole experiment from one YAML
+  python -m runner -m run.from=DIR judge=NAME,NAME  the answers recorded in DIR, graded by other judges
 
   plan KEY=VALUE ...      what it would do: questions, calls, tokens, cost, detectable effect; spends nothing
+                          (--like DIR: discordance and correlation of a recorded sweep)
   resume DIR              finish an interrupted run or sweep (--retry-errors asks failed questions again,
-                          --config-dir DIR finds a system of your own, --trust runs a record made elsewhere)
+                          --config-dir DIR finds a system of your own, --trust runs a record made elsewhere,
+                          --to-the-end goes on with an arm that was decided early)
   gate DIR [DIR ...]      verdict from recorded runs (gate.KEY=VALUE to change its settings, --declare ROW=same for
                           what an imported record does not know)
   diff A B                what differs between two runs (--all, --json, --md)
-  report DIR              tables of a run or a sweep (--json)
+  report DIR [DIR ...]    tables of runs and sweeps, and judges of the same answers side by side (--json,
+                          --reference NAME)
   import FORMAT FILE      results of another harness as a run directory that a gate can read
   calibrate KEY=VALUE ... how often a judge passes answers that are known to be right, or wrong
-  power KEY=VALUE | DIR   what a number of questions can show, and how many it takes
+  calibrate DIR --second-judge NAME    a sample of recorded answers under another judge (--sample N, --seed S)
+  power KEY=VALUE | DIR   what a number of questions can show, and how many it takes: n= clusters= discordance= icc=
+                          effect= power= alpha= min_delta= interval= arm= (--json)
   list [GROUP]            what can be chosen: harness, arm, reader, judge, slice, budget, gate, experiment
   data check|fetch NAME   count a dataset and every trap in it, or fetch and verify it (harness.KEY=VALUE)
 

@@ -83,6 +83,12 @@ def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:
     from runner.record.sweepdir import is_sweep
     from runner.sweep import gate
 
+    if len(places) == 1 and is_sweep(places[0]) and not is_run(places[0]):
+        from runner.cli.judges import tell_sweep
+
+        code = tell_sweep(places[0], as_json)
+        if code is not None:
+            return code
     verdict = gate(places, changes)
     if len(places) == 1 and not is_sweep(places[0]) and not is_run(places[0]):
         print(f"warning: {places[0]} has no sweep.json; whether every job ran cannot be told", file=sys.stderr)

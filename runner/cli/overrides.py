@@ -29,6 +29,8 @@ _VALUED: Final = ("--config-dir", "-cd", "--config-name", "-cn", "--config-path"
 _SECRET_WITHIN = re.compile(
     r"(?i)[{,\s'\"][\w.-]*(password|passwd|secret|token|api[_-]?key|credential)['\"]?\s*:\s*['\"]?[^\s,}\]'\"$]{8,}"
 )
+_NO_RUN: Final = ("", "null")
+_PLAIN_PATH = re.compile(r"[\w./-]+")  # what the config system's grammar takes without quotes
 PLAN_FLAGS: Final = ("-m", "--multirun", "--config-dir", "-cd")
 _ASKING: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc")
 _FLAGS: Final = (
@@ -97,7 +99,16 @@ def rewritten(argv: Sequence[str]) -> list[str]:
     Overrides come before flags, wherever a person put them: the config system's parser takes them in one piece.
     """
     overrides, flags = words(argv)
-    return [_plus(word) for word in overrides] + flags
+    return [_plus(_anchored(word)) for word in overrides] + flags
+
+
+def _anchored(word: str) -> str:
+    """``run.from=DIR,DIR`` with absolute paths: a sweep that writes its jobs down can be resumed from any folder."""
+    key, sign, value = word.partition("=")
+    if key.lstrip("+") != "run.from" or value in _NO_RUN or any(mark in value for mark in "([{$*'\"\\"):
+        return word
+    places = [str(Path(place).expanduser().absolute()) for place in value.split(",")]
+    return f"{key}{sign}" + ",".join(p if _PLAIN_PATH.fullmatch(p) else f"'{p}'" for p in places)
 
 
 def _plus(word: str) -> str:
@@ -159,16 +170,23 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
     for sign, key, _ in parsed:
         if key.split("@")[0] not in GROUPS and not key.startswith("hydra"):
             problems += _check_key(key, sign, chosen.get(key.split(".")[0], []))
+    recorded = any(key == "run.from" and value not in _NO_RUN for _, key, value in parsed)
+    if recorded:
+        from runner.experiment.recorded import unknown_key
+
+        problems += [line for _, key, _ in parsed if (line := unknown_key(key)) is not None]
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
-    has_arm = any(key in _PLUS for _, key, _ in parsed)
+    has_arm = recorded or any(key in _PLUS for _, key, _ in parsed)
     if not has_arm and not asking:
         names = ", ".join(choices("arm", folders))
         raise ConfigError([f"arm: choose one, +arm=NAME (a sweep: -m +arm=NAME,NAME); there are {names}"])
     if not asking and not ({"-m", "--multirun"} & set(flags)):
         for sign, key, value in parsed:
-            if key in _PLUS and "," in value and "[" not in value:
-                raise UsageError(f"{sign or '+'}{key}={value} names several: add -m to sweep over them")
+            several = key in _PLUS or (recorded and key in ("run.from", "judge"))
+            if several and "," in value and "[" not in value:
+                plus = sign or ("+" if key in _PLUS else "")
+                raise UsageError(f"{plus}{key}={value} names several: add -m to sweep over them")
     return list(argv)
 
 

@@ -11,10 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from runner.cli import folders
-from runner.config import Experiment, cache_dir, load
+from runner.config import Experiment, ModelConfig, cache_dir, load
 from runner.errors import ConfigError, Refused, RunnerError, Stopped
 from runner.record.rundir import RunDir
+from runner.record.sweepdir import is_sweep
 from runner.safe import mask, printable
+
+# Keys of an arm's settings by which a system runs a program, or reaches a server.
+_COMMANDS = ("command", "reflect", "brain")
+_SERVERS = ("base_url", "url", "host")
 
 
 class Interrupted(Stopped):
@@ -34,8 +39,18 @@ def anchored(values: dict[str, Any]) -> dict[str, Any]:
             dataset["path"] = absolute(dataset["path"])
         if isinstance(harness.get("patches"), list):
             harness["patches"] = [absolute(item) for item in harness["patches"]]
-    if isinstance(run, dict) and "prices" in run:
-        run["prices"] = absolute(run["prices"])
+        settings = harness.get("settings")
+        if isinstance(settings, dict):
+            own = settings.get("scenarios")
+            if isinstance(own, str) and Path(own).expanduser().is_dir():  # a number in another benchmark
+                harness["settings"] = {**settings, "scenarios": absolute(own)}
+    if isinstance(run, dict):
+        run |= {key: absolute(run[key]) for key in ("prices", "from") if key in run}
+    gate = values.get("gate")
+    if isinstance(gate, dict):
+        gate |= {key: absolute(gate[key]) for key in ("calibration", "human") if key in gate}
+        if isinstance(gate.get("band"), str) and gate["band"].startswith("from:"):
+            gate["band"] = f"from:{absolute(gate['band'].removeprefix('from:'))}"
     for model in (values.get("reader"), values.get("judge")):
         for key in ("prompt", "rubric", "abstain_rubric"):
             # A bare name is one of conf/; a path is a file of one's own.
@@ -44,7 +59,7 @@ def anchored(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def start(run: RunDir, values: dict[str, Any]) -> int:
+def start(run: RunDir, values: dict[str, Any], *, to_the_end: bool = False) -> int:
     """Begin a new run in an empty directory.
 
     Raises
@@ -52,25 +67,40 @@ def start(run: RunDir, values: dict[str, Any]) -> int:
     RunnerError
         Whatever stopped it; what is finished is on disk.
     """
-    from runner.experiment import prepare
-
     try:
         values = anchored(values)
         experiment = load(values)
-        ready = prepare(experiment)
+        ready = _kind(experiment)[0](experiment)
         _require_models(experiment)
+        _require_sweep(run, experiment)
     except RunnerError:
-        _remove_if_empty(run.path)
+        remove_if_empty(run.path)
         raise
     run.create(experiment.model_dump(mode="json"), cache_dir())  # every key with its value, defaults included
     try:
-        return _perform(run, experiment, ready)
+        return _perform(run, experiment, ready, to_the_end=to_the_end)
     finally:
         run.release()
 
 
-def finish(run: RunDir, *, retry_errors: bool = False, trust: bool = False) -> int:
-    """Go on with a recorded run; a finished one costs nothing.
+def _require_sweep(run: RunDir, experiment: Experiment) -> None:
+    if experiment.run.stop_when_decided and not experiment.run.from_ and not is_sweep(run.path.parent):
+        from runner.experiment.watching import alone
+
+        raise ConfigError([alone()])
+
+
+def _caution(experiment: Experiment, ready: Any) -> str | None:
+    """What so few clusters mean for an arm that is to stop when it is decided."""
+    if not experiment.run.stop_when_decided or experiment.run.from_:
+        return None
+    from runner.experiment.watching import caution as of_clusters
+
+    return of_clusters(ready.census.clusters, ready.harness.cluster)
+
+
+def finish(run: RunDir, *, retry_errors: bool = False, trust: bool = False, to_the_end: bool = False) -> int:
+    """Go on with a recorded run; a finished one costs nothing, nor does one that was decided early.
 
     Raises
     ------
@@ -78,20 +108,46 @@ def finish(run: RunDir, *, retry_errors: bool = False, trust: bool = False) -> i
         When the record is not one that this person's runner wrote and would run a command or send a key, and ``trust``
         is not given.
     """
+    if run.experiment().judge.provider == "imported":
+        print(f"{shown(run.path)}: imported from another harness, nothing to resume")
+        return 0
     if run.finished() and not retry_errors:
         print(f"{shown(run.path)}: finished already, nothing to do")
         return 0
-    from runner.experiment import prepare
-
+    decided = "" if to_the_end else run.decided()
+    if decided:
+        print(f"{shown(run.path)}: {decided}; nothing to do. {_all_the_same(run)}")
+        return 0
     experiment = run.experiment()
     if not trust and not run.sealed(cache_dir()):
         refuse_strange(run.path, experiment)
     _require_models(experiment)
     run.claim()
     try:
-        return _perform(run, experiment, prepare(experiment), retry_errors=retry_errors)
+        ready = _kind(experiment)[0](experiment)
+        return _perform(run, experiment, ready, retry_errors=retry_errors, to_the_end=to_the_end)
     finally:
         run.release()
+
+
+def _kind(experiment: Experiment) -> tuple[Any, Any, Any]:
+    """How to prepare, execute and head a run: of a memory with its models, or of a judge over recorded answers."""
+    if experiment.run.from_:
+        from runner.experiment import rejudge
+        from runner.report import judges
+
+        return rejudge.prepare, rejudge.execute, judges.headline
+    if experiment.run.sample is not None:
+        raise ConfigError(["run.sample: draws from recorded answers; name the run that holds them (run.from=DIR)"])
+    from runner import experiment as runs
+    from runner.report.run import headline
+
+    return runs.prepare, runs.execute, headline
+
+
+def _asked(experiment: Experiment) -> tuple[ModelConfig, ...]:
+    """The models that a run asks: of recorded answers only the judge."""
+    return (experiment.judge,) if experiment.run.from_ else (experiment.reader, experiment.judge)
 
 
 def refuse_strange(path: Path, experiment: Experiment) -> None:
@@ -102,7 +158,8 @@ def refuse_strange(path: Path, experiment: Experiment) -> None:
     Refused
         When to go on would run a command or send a key.
     """
-    acts = list(_acts(experiment.model_dump(mode="json")))
+    config = experiment.model_dump(mode="json")
+    acts = list(_acts({"judge": config["judge"]} if experiment.run.from_ else config))
     if acts:
         raise Refused(
             f"{shown(path)}: this record was made elsewhere or edited; to resume would {' and '.join(acts)}. "
@@ -119,15 +176,37 @@ def _acts(value: Any, place: str = "") -> Iterator[str]:
     elif value.get("provider") == "openai":
         where = value.get("base_url") or "the default endpoint"
         yield f"send data and ${value.get('api_key_env') or 'no key'} to {where} ({place})"
+    elif place == "arm":
+        yield from _reaches(value.get("settings"), "arm.settings")
     for key, item in value.items():
         yield from _acts(item, f"{place}.{key}" if place else str(key))
+
+
+def _reaches(settings: Any, place: str) -> Iterator[str]:
+    """What an arm's own settings run or reach, whichever system reads them: commands and servers by their keys."""
+    if not isinstance(settings, dict) or settings.get("provider") in ("command", "openai"):  # `_acts` tells of a model
+        return
+    auth = settings.get("auth")
+    named = [auth.get("env")] if isinstance(auth, dict) else []
+    named += settings["env_from"] if isinstance(settings.get("env_from"), list) else []
+    handed = "".join(f" and ${name}" for name in named if name)
+    for key in _COMMANDS:
+        words = settings.get(key)
+        if words and isinstance(words, list | str):
+            line = words if isinstance(words, str) else " ".join(map(str, words))
+            yield f"run the command {line!r}{f' with{handed[4:]}' if handed else ''} ({place})"
+    for key in _SERVERS:
+        if isinstance(settings.get(key), str):
+            yield f"send data{handed} to {settings[key]} ({place})"
+    for key, item in settings.items():
+        yield from _reaches(item, f"{place}.{key}")
 
 
 def _require_models(experiment: Experiment) -> None:
     from runner.llm import require
 
     problems: list[str] = []
-    for model in (experiment.reader, experiment.judge):
+    for model in _asked(experiment):
         try:
             require(model)
         except ConfigError as error:
@@ -136,23 +215,29 @@ def _require_models(experiment: Experiment) -> None:
         raise ConfigError(problems)
 
 
-def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: bool = False) -> int:
-    from runner.experiment import execute
+def _perform(
+    run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: bool = False, to_the_end: bool = False
+) -> int:
     from runner.llm import override_warning
     from runner.report.console import console, error_console
     from runner.report.progress import observer
-    from runner.report.run import headline, run_table
+    from runner.report.run import run_table
 
-    for model in (experiment.reader, experiment.judge):
+    _, execute, headline = _kind(experiment)
+    few = _caution(experiment, ready)
+    if few:
+        print(f"warning: {few}", file=sys.stderr)
+    name = f"{experiment.arm.name} by {experiment.judge.name}" if experiment.run.from_ else experiment.arm.name
+    for model in _asked(experiment):
         warning = override_warning(model)
         if warning:
             error_console().print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
     print(headline(ready, shown(run.path)))
-    with _logging(run):
+    with logged(run):
         try:
-            outcome = execute(
-                run, ready, observer(experiment.arm.name), cache_dir=cache_dir(), retry_errors=retry_errors
-            )
+            # Answers that are recorded are never watched.
+            whole = {"to_the_end": True} if to_the_end and not experiment.run.from_ else {}
+            outcome = execute(run, ready, observer(name), cache_dir=cache_dir(), retry_errors=retry_errors, **whole)
         except KeyboardInterrupt:
             how = f"interrupted. {_go_on(run)}"
             print(how, file=sys.stderr)
@@ -182,9 +267,14 @@ def _perform(run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: b
             f"no question was scored, all {summary['rows']} failed ({first}); mend the cause, then: "
             f"{resume_line(run.path)} --retry-errors"
         )
+    if outcome.state == "decided":
+        print(f"{outcome.reason}. {_all_the_same(run)}")
+        return 0
     if outcome.state != "complete":
         print(f"incomplete. {_go_on(run)}", file=sys.stderr)
         return 1
+    if experiment.run.from_ and not (experiment.gate.enabled and is_sweep(run.path.parent)):  # a sweep tells them all
+        print(_against(run, experiment.run.from_))
     return 0
 
 
@@ -194,13 +284,23 @@ def resume_line(path: Path) -> str:
     return f"python -m runner resume {shlex.quote(shown(path))}{mine}"
 
 
+def _all_the_same(run: RunDir) -> str:
+    return f"To finish it all the same: {resume_line(run.path)} --to-the-end"
+
+
 def _go_on(run: RunDir) -> str:
     changed = " (after a change to your own system's code, start a new run)" if folders.added else ""
     return f"Go on with: {resume_line(run.path)}{changed}"
 
 
+def _against(run: RunDir, source: str) -> str:
+    """The command that shows a judge beside the one that graded the same answers before."""
+    names = " ".join(shlex.quote(shown(path)) for path in (Path(source), run.path))
+    return f"the two judges side by side: python -m runner report {names}"
+
+
 @contextmanager
-def _logging(run: RunDir) -> Iterator[None]:
+def logged(run: RunDir) -> Iterator[None]:
     """Detail of one run into its run.log, nothing secret in it."""
 
     class Masked(logging.Formatter):
@@ -255,7 +355,7 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def _remove_if_empty(path: Path) -> None:
+def remove_if_empty(path: Path) -> None:
     """A run that never started leaves no empty folder behind."""
     for folder in (path, path.parent):
         try:

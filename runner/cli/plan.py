@@ -4,32 +4,60 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runner.cli import overrides
 from runner.cli.perform import anchored
-from runner.config import load
+from runner.config import Experiment, load
 from runner.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from runner.cli.recorded import Recorded
+    from runner.experiment.forecast import Forecast
 
 
 def main(argv: list[str]) -> int:
     as_json = "--json" in argv
-    argv = [word for word in argv if word != "--json"]
+    argv, like = _liked([word for word in argv if word != "--json"])
     unknown = [word for word in argv if word.startswith("-") and word.split("=")[0] not in overrides.PLAN_FLAGS]
     if unknown:
-        raise UsageError(f"plan {unknown[0]}: no such flag; there are -m, --config-dir and --json")
+        raise UsageError(f"plan {unknown[0]}: no such flag; there are -m, --config-dir, --like DIR and --json")
     overrides.checked(argv, ())
     from runner.cli.run import compose, expand
     from runner.experiment.forecast import forecast
+    from runner.stats.planning import GUESSED
 
+    found = None
+    if like is not None:
+        from runner.cli.recorded import recorded
+
+        found = recorded([like])
+        if found.assumed is None:
+            raise UsageError(f"--like {like}: a single run has nothing to disagree with; give the directory of a sweep")
+    assumed = GUESSED if found is None or found.assumed is None else found.assumed
     folders = overrides.config_dirs(argv)
-    forecasts, problems = [], []
+    forecasts, judged, problems = [], [], []
     for words in expand(argv):
         try:
-            forecasts.append(forecast(load(anchored(compose(words, folders)))))
+            experiment = load(anchored(compose(words, folders)))
+            if experiment.run.from_:
+                judged.append(experiment)
+            else:
+                forecasts.append(forecast(experiment, assumed))
         except ConfigError as error:
             problems += [line for line in error.problems if line not in problems]
+    if len(forecasts) == 1 and experiment.run.stop_when_decided and not problems:
+        from runner.experiment.watching import alone
+
+        problems.append(alone())
     if problems:
         raise ConfigError(problems)
+    if judged:
+        return _judges(judged, as_json)
+    if found is not None:
+        for job in forecasts:
+            job.warnings.extend([*_unlike(found, job), *(f"--like {note}" for note in found.notes)])
     if as_json:
         print(json.dumps([asdict(item) for item in forecasts], indent=2, ensure_ascii=False, allow_nan=False))
     else:
@@ -38,3 +66,48 @@ def main(argv: list[str]) -> int:
 
         console().print(plan_tables(forecasts))
     return 0
+
+
+def _judges(experiments: list[Experiment], as_json: bool) -> int:
+    """What judges over recorded answers would do."""
+    from runner.experiment.judgecast import forecast
+
+    jobs = [forecast(experiment) for experiment in experiments]
+    if as_json:
+        print(json.dumps([asdict(job) for job in jobs], indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        from runner.report.console import console
+        from runner.report.judges import judge_plan
+
+        console().print(judge_plan(jobs))
+    return 0
+
+
+def _liked(argv: list[str]) -> tuple[list[str], Path | None]:
+    """``--like DIR``, taken out: the recorded sweep from which discordance and intraclass correlation come."""
+    rest: list[str] = []
+    like: Path | None = None
+    words = iter(argv)
+    for word in words:
+        if word == "--like" or word.startswith("--like="):
+            place = word.partition("=")[2] if "=" in word else next(words, "")
+            if not place or place.startswith("-"):
+                raise UsageError("--like takes the directory of a recorded sweep: plan … --like outputs/DATE/SWEEP")
+            like = Path(place)
+        else:
+            rest.append(word)
+    return rest, like
+
+
+def _unlike(found: Recorded, job: Forecast) -> list[str]:
+    """Where what was measured is not what is planned."""
+    source = found.assumed.source if found.assumed else ""
+    return [
+        f"{job.arm}: {what} of this plan is {mine}, and --like was measured on {theirs} ({source}): arms may disagree "
+        f"more or less often there"
+        for what, mine, theirs in (
+            ("the harness", job.harness, found.harness),
+            ("the metric", job.metric, found.metric),
+        )
+        if mine != theirs
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from runner.cli import folders, overrides, perform
 from runner.config import cache_dir, load
@@ -13,14 +13,16 @@ from runner.errors import ConfigError, RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
 from runner.record.sweepdir import is_sweep, read_plan, sealed
 
+_FLAGS: Final = ("--retry-errors", "--trust", "--to-the-end")
+
 
 def main(argv: list[str]) -> int:
-    retry, trust = "--retry-errors" in argv, "--trust" in argv
-    places, flags = overrides.words([word for word in argv if word not in ("--retry-errors", "--trust")])
+    retry, trust, whole = (flag in argv for flag in _FLAGS)
+    places, flags = overrides.words([word for word in argv if word not in _FLAGS])
     mine = overrides.config_dirs(flags)
     if len(places) != 1 or len(flags) != 2 * len(mine):
         raise UsageError(
-            "resume takes one directory (and --retry-errors, --config-dir DIR, --trust): "
+            "resume takes one directory (and --retry-errors, --config-dir DIR, --trust, --to-the-end): "
             "python -m runner resume outputs/DATE/RUN"
         )
     folders.add(mine)
@@ -28,13 +30,13 @@ def main(argv: list[str]) -> int:
     if not path.is_dir():
         raise UsageError(f"{places[0]}: no such directory")
     if is_run(path):
-        return perform.finish(RunDir(path), retry_errors=retry, trust=trust)
+        return perform.finish(RunDir(path), retry_errors=retry, trust=trust, to_the_end=whole)
     if not is_sweep(path):
         raise UsageError(f"{places[0]}: neither a run (no config.yaml) nor a sweep (no sweep.json)")
-    return _sweep(path, retry, trust)
+    return _sweep(path, retry, trust, whole)
 
 
-def _sweep(path: Path, retry: bool, trust: bool) -> int:
+def _sweep(path: Path, retry: bool, trust: bool, whole: bool) -> int:
     """Every job of a sweep, those that never started included, then the gate."""
     plan = read_plan(path)
     RunDir(path).claim()  # a second resume of the same sweep is told at once
@@ -44,19 +46,20 @@ def _sweep(path: Path, retry: bool, trust: bool) -> int:
     runs = {number: RunDir(folder) for number, folder in found.items() if is_run(folder)}
     words = {job.number: job.words for job in plan.jobs or []}
     if not trust:
-        _refuse_strange(path, runs, [words[number] for number in words if number not in runs], plan.config_folders)
+        left = {n: run for n, run in runs.items() if whole or not run.decided()}
+        _refuse_strange(path, left, [words[number] for number in words if number not in runs], plan.config_folders)
     for number in words or sorted(runs):
         run = runs.get(number)
         try:
             if run is not None:
-                perform.finish(run, retry_errors=retry, trust=True)  # every job was looked at above
+                perform.finish(run, retry_errors=retry, trust=True, to_the_end=whole)  # every job was looked at above
                 continue
             values = _composed(words[number], plan.config_folders)
-            arm = values.get("arm")
-            name = arm.get("name", "no-arm") if isinstance(arm, dict) else "no-arm"
+            group = values.get("judge" if (values.get("run") or {}).get("from") else "arm")
+            name = group.get("name", "no-arm") if isinstance(group, dict) else "no-arm"
             run = RunDir(found.get(number, path / f"{number}-{name}"))
             (run.path / "failure.json").unlink(missing_ok=True)
-            perform.start(run, values)
+            perform.start(run, values, to_the_end=whole)
         except perform.Interrupted:
             return 1
         except RunnerError as error:

@@ -154,14 +154,24 @@ def plain(config: DictConfig) -> dict[str, Any]:
     ------
     ConfigError
         For a missing value or an interpolation that leads nowhere.
+    UsageError
+        When ``run.from`` names no run whose answers could be graded.
     """
     try:
-        values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        recorded = OmegaConf.select(config, "run.from")
+        values = OmegaConf.to_container(config, resolve=True, throw_on_missing=not recorded)
     except OmegaConfBaseException as error:
         raise ConfigError(_told(error)) from None
     assert isinstance(values, dict)
     values.pop("hydra", None)
-    return {str(key): value for key, value in values.items()}
+    plain = {str(key): value for key, value in values.items()}
+    if not recorded:
+        return plain
+    from runner.experiment.recorded import stands_in
+
+    if plain.get("arm") == "???":  # the recorded run has one
+        del plain["arm"]
+    return stands_in(plain)
 
 
 def _task(config: DictConfig) -> int:
@@ -173,7 +183,7 @@ def _task(config: DictConfig) -> int:
     run = RunDir(Path(context.runtime.output_dir).absolute())
     sweeping = context.mode is not None and context.mode.name == "MULTIRUN"
     try:
-        return perform.start(run, plain(config))
+        return perform.start(run, _values(config, run))
     except perform.Interrupted as stop:
         if sweeping:
             raise _EndSweep from stop
@@ -188,6 +198,15 @@ def _task(config: DictConfig) -> int:
         traceback.print_exc()  # a bug; the other jobs of the sweep go on all the same
         perform.note_failure(run, RunnerError(f"a bug: {type(error).__name__}: {error}; see {run.log_path}"))
         return 1
+
+
+def _values(config: DictConfig, run: RunDir) -> dict[str, Any]:
+    """The config of a job; one that cannot be resolved leaves no empty folder behind."""
+    try:
+        return plain(config)
+    except RunnerError:
+        perform.remove_if_empty(run.path)
+        raise
 
 
 def _searchpath(mine: Sequence[Path]) -> list[str]:

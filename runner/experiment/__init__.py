@@ -17,11 +17,13 @@ from typing import Any
 
 import runner
 from runner.config import ModelConfig, digest
-from runner.errors import RecordError, Refused, RunnerError, Stopped
+from runner.errors import Decided, RecordError, Refused, RunnerError, Stopped
+from runner.experiment.conformance import remembered
 from runner.experiment.engine import Engine
 from runner.experiment.ready import Ready, prepare
 from runner.experiment.sitting import Observer
 from runner.experiment.stopping import stop_signals
+from runner.experiment.watching import begin, watched_so_far
 from runner.harness import Harness
 from runner.llm import instrument_params
 from runner.llm.judge import Judge
@@ -115,7 +117,7 @@ def _denominator(axis: str, harness: Harness) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sitting ended. ``state`` is ``complete``, ``incomplete`` or ``failed``."""
+    """How a sitting ended. ``state`` is ``complete``, ``decided`` (early), ``incomplete`` or ``failed``."""
 
     state: str
     reason: str = ""
@@ -128,18 +130,19 @@ def execute(
     *,
     cache_dir: Path | None,
     retry_errors: bool = False,
+    to_the_end: bool = False,
 ) -> Outcome:
     """Run what is left of a claimed run directory, then write its summary.
 
     A run that stops early (interrupt, budget, full disk, unusable endpoint) keeps every finished line and says how to
-    go on.
+    go on. An arm of a sweep with ``run.stop_when_decided`` is watched, unless it is to run ``to_the_end``.
 
     Raises
     ------
     RunnerError
         The reason why the run stopped, after everything that was finished is on disk.
     """
-    return carried_out(run, lambda: _session(run, ready, observer, cache_dir, retry_errors))
+    return carried_out(run, lambda: _session(run, ready, observer, cache_dir, retry_errors, to_the_end))
 
 
 def carried_out(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -> Outcome:
@@ -157,7 +160,7 @@ def carried_out(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -
     except RunnerError as error:
         problem = error
     outcome = settle(run, problem)
-    if problem is not None:
+    if problem is not None and not isinstance(problem, Decided):
         raise problem
     return outcome
 
@@ -173,7 +176,10 @@ def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
     state = "complete" if summary["left"] == 0 else "incomplete" if resumable else "failed"
     if problem is None and state != "complete":
         state = "incomplete"
-    summary = {"state": state, "reason": str(problem) if problem else "", **summary}
+    decided = {}
+    if state == "incomplete" and isinstance(problem, Decided):
+        state, decided = "decided", {"decided": problem.numbers}
+    summary = {"state": state, "reason": str(problem) if problem else "", **decided, **summary}
     try:
         run.write_json("summary.json", summary)
     except RecordError:
@@ -182,7 +188,9 @@ def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
     return Outcome(state, summary["reason"])
 
 
-async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Path | None, retry_errors: bool) -> None:
+async def _session(
+    run: RunDir, ready: Ready, observer: Observer, cache_dir: Path | None, retry_errors: bool, to_the_end: bool
+) -> None:
     prior = run.read_json("provenance.json")
     run_id = str(prior.get("run_id") or secrets.token_hex(4))
     engine = Engine(run, ready, observer, run_id=run_id, retry_errors=retry_errors)
@@ -195,18 +203,33 @@ async def _session(run: RunDir, ready: Ready, observer: Observer, cache_dir: Pat
         reason = mask(f"{type(error).__name__}: {error}")
         raise RunnerError(f"system '{ready.experiment.arm.system}' did not open: {reason}; see run.log") from error
     try:
-        same_instrument(run, instrument(ready, opened))
-        record = {
+        same_instrument(
+            run, {**instrument(ready, opened), "conformance": remembered(cache_dir, ready.experiment.arm, opened)}
+        )
+        record: dict[str, Any] = {
             "run_id": run_id,
             "dataset": vars(ready.dataset),
             "prices": {"date": ready.prices.date, "sha256": ready.prices.sha256},
             "system": {**opened.extra, "build": opened.build, "capabilities": vars(ready.system.capabilities)},
             "write_side": write_side(ready, opened),
         }
+        if ready.experiment.run.stop_when_decided:
+            record["watched"] = [*watched_so_far(prior), _watch(run, ready, engine, observer, to_the_end)]
         with noted(run, record), stop_signals(engine.interrupt):
             await engine.run()
     finally:
         await ready.system.close()
+
+
+def _watch(run: RunDir, ready: Ready, engine: Engine, observer: Observer, to_the_end: bool) -> dict[str, Any]:
+    """Watch an arm of a sweep against its baseline, or not; what provenance says of it."""
+    found = "it is to run to its end" if to_the_end else begin(run, ready.experiment, run.instrument())
+    if isinstance(found, str):
+        observer.note(f"not watched: {found}")
+        return {"not": found}
+    engine.watching = found
+    observer.note(found.note)
+    return found.record
 
 
 @contextmanager

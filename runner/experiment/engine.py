@@ -12,8 +12,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from runner.errors import IngestError, NotSettled, RunnerError, SearchError, SystemFault
 from runner.experiment.answering import Answering
 from runner.experiment.context import Delivered, deliver, fingerprint
@@ -25,11 +23,10 @@ from runner.llm import Model, connect
 from runner.record.journal import Journal
 from runner.record.rundir import RunDir
 from runner.safe import mask
-from runner.system import Opening, receipt_of
+from runner.system import Opening, dated, receipt_of
 from runner.types import (
     NO_SOURCE_OF_TRUTH,
     OK,
-    Event,
     Hit,
     Ingest,
     Query,
@@ -159,7 +156,7 @@ class Engine(Sitting):
             When what was written could not be found in time.
         """
         system, config = self._ready.system, self._config
-        events = scenario.events if system.capabilities.timestamps else tuple(map(_dated, scenario.events))
+        events = scenario.events if system.capabilities.timestamps else tuple(map(dated, scenario.events))
         await self._contract("reset", IngestError, lambda: system.reset(ns), config.write_s, "run.write_s")
         start = time.perf_counter()
         receipt = await self._contract(
@@ -333,11 +330,6 @@ def _grain(hits: Sequence[Hit]) -> float | None:
     """Events behind a hit, on average: recall@K counts a hit once, however many events it merges."""
     counts = [len(hit.sources) for hit in hits if hit.sources is not None]
     return sum(counts) / len(counts) if counts else None
-
-
-def _dated(event: Event) -> Event:
-    """The event with its time in its text, for a system that takes no timestamps."""
-    return event if event.time is None else replace(event, text=f"[{event.time:%d %B %Y, %H:%M}] {event.text}")
 
 
 def _next(stream: Iterator[Scenario]) -> Scenario | None:

@@ -8,12 +8,11 @@ from typing import Any, Final
 from runner.config import Experiment
 from runner.errors import ConfigError
 from runner.experiment import prepare
+from runner.experiment.watching import caution
 from runner.llm import override_warning, require
+from runner.stats.planning import GUESSED, Assumed
 from runner.stats.power import minimum_detectable_effect
 
-# Assumed until a first run has measured it, and named where it is used.
-DISCORDANCE: Final = 0.16
-ICC: Final = 0.05
 _ANSWER_TOKENS: Final = 40
 _VERDICT_TOKENS: Final = 60
 _PROMPT_CHARS: Final = 1500  # of a prompt or rubric around what is filled in
@@ -21,12 +20,16 @@ _PROMPT_CHARS: Final = 1500  # of a prompt or rubric around what is filled in
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one job of a plan would do. Tokens and money are estimates; ``usd`` is ``None`` where a price is unknown."""
+    """What one job of a plan would do. Tokens and money are estimates; ``usd`` is ``None`` where a price is unknown.
+
+    ``detectable`` maps an intraclass correlation, 0 and the one ``assumed``, to the difference that is detected.
+    """
 
     arm: str
     system: str
     axis: str
     harness: str
+    metric: str
     questions: int
     scored: int  # in the headline denominator
     clusters: int
@@ -39,11 +42,19 @@ class Forecast:
     knobs: dict[str, Any]
     inert: dict[str, str]
     detectable: dict[str, float | None]
+    assumed: Assumed
     warnings: list[str]
 
 
-def forecast(experiment: Experiment) -> Forecast:
+def forecast(experiment: Experiment, assumed: Assumed = GUESSED) -> Forecast:
     """Look a job's parts up, count its slice and price its calls.
+
+    Parameters
+    ----------
+    experiment
+        The job.
+    assumed
+        How often the arms disagree, and how that goes by cluster: a guess, or what a recorded pair showed.
 
     Raises
     ------
@@ -66,6 +77,8 @@ def forecast(experiment: Experiment) -> Forecast:
         )
     elif census.clusters < 30:
         warnings.append(f"{census.clusters} {harness.cluster}s: the interval is widened for few clusters")
+    few = caution(census.clusters, harness.cluster) if experiment.run.stop_when_decided else None
+    warnings += [few] if few else []
     repeats = experiment.run.repeats
     calls = inputs = outputs = 0
     usd: float | None = 0.0
@@ -94,17 +107,18 @@ def forecast(experiment: Experiment) -> Forecast:
     size = max(1.0, scored / max(1, census.clusters))
     detectable = {
         f"icc {icc:g}": minimum_detectable_effect(
-            scored, DISCORDANCE, cluster_size=size, icc=icc, clusters=census.clusters
+            scored, assumed.discordance, cluster_size=size, icc=icc, clusters=census.clusters
         )
         if scored
         else None
-        for icc in (0.0, ICC)
+        for icc in (0.0, assumed.icc)
     }
     return Forecast(
         arm=experiment.arm.name,
         system=experiment.arm.system,
         axis=experiment.axis,
         harness=experiment.harness.name,
+        metric=harness.headline(experiment.axis) if experiment.gate.metric == "auto" else experiment.gate.metric,
         questions=census.questions,
         scored=scored,
         clusters=census.clusters,
@@ -117,5 +131,6 @@ def forecast(experiment: Experiment) -> Forecast:
         knobs=ready.system.knobs.model_dump(mode="json"),
         inert={k: v for k, v in ready.system.inert(experiment.harness.name).items() if k in experiment.arm.knobs},
         detectable=detectable,
+        assumed=assumed,
         warnings=warnings,
     )

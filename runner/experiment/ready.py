@@ -9,6 +9,7 @@ from runner import harness as harnesses
 from runner import system as systems
 from runner.config import Experiment
 from runner.errors import ConfigError, MissingExtra
+from runner.experiment.watching import contradictions
 from runner.harness import Census, DatasetInfo, Harness
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
@@ -40,7 +41,7 @@ def prepare(experiment: Experiment) -> Ready:
     DatasetError, MissingExtra
         When the data or an optional dependency is not there.
     """
-    problems: list[str] = []
+    problems = contradictions(experiment)
 
     def attempt(build: Any, *args: Any) -> Any:
         try:

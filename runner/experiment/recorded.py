@@ -117,12 +117,13 @@ def stands_in(values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(judge, Mapping) or judge.get("provider", "none") in ("none", "imported"):
         raise ConfigError([f"run.from={place} needs a judge that can be asked: choose one (judge=gpt-4.1)"])
     recorded = source.model_dump(mode="json")
+    unset = {name: value for name, value in RunConfig().model_dump().items() if name in SETTABLE}
     mine = {name: run[name] for name in SETTABLE if name in run}
     return {
         **{name: recorded[name] for name in _RECORDED},
         "judge": judge,
         "gate": values.get("gate", {}),
-        "run": {**recorded["run"], **{name: RunConfig().model_dump()[name] for name in SETTABLE}, **mine},
+        "run": {**recorded["run"], "stop_when_decided": False, **unset, **mine},
     }
 
 
@@ -149,7 +150,7 @@ def open_recorded(place: str) -> Recorded:
     if len(rows) < expected:
         raise UsageError(
             f"run.from={place}: is not finished, {expected - len(rows)} of {expected} questions have no row; first: "
-            f"python -m runner resume {place}"
+            f"python -m runner resume {place}{' --to-the-end' if run.decided() else ''}"
         )
     lines: dict[str, int] = {}
     answered: set[str] = set()

@@ -18,6 +18,7 @@ from runner.errors import RunnerError, Stopped
 from runner.experiment.ledger import Ledger
 from runner.experiment.spend import Spend
 from runner.experiment.stopping import Brake
+from runner.experiment.watching import Watching
 from runner.llm import Model
 from runner.record.journal import Journal
 from runner.record.rundir import RunDir
@@ -65,6 +66,7 @@ class Sitting:
         self._interrupts = 0
         self._last_progress = time.monotonic()
         self._main: asyncio.Task[None] | None = None
+        self.watching: Watching | None = None  # of an arm that stops when it is decided against the baseline
 
     # --- what a subclass says ---------------------------------------------------------------------------------------
 
@@ -137,6 +139,7 @@ class Sitting:
         """Load what earlier sittings finished."""
         ask_again = set()
         for row in self._run.rows():
+            self._look(row)
             if row.status != OK and self._retry_errors:
                 self._done.discard(row.id)
                 if JUDGE_UNPARSEABLE in row.labels:
@@ -168,12 +171,19 @@ class Sitting:
                 if self._main is not None:
                     self._main.cancel()
 
+    def _look(self, row: Row) -> None:
+        """A watched arm is looked at after every row, in the order of the journal."""
+        decided = self.watching.take(row) if self.watching is not None else None
+        if decided is not None:
+            self._brake.pull(decided)
+
     def _write(self, row: Row, texts: Texts | None) -> None:
         """The long part first: a row on disk always has its texts."""
         row.error = row.error[:500]
         if texts is not None and self._config.texts:
             self._texts.append(texts)
         self._rows.append(row)
+        self._look(row)
         self._last_progress = time.monotonic()
         self._observer.row(row, self._ledger.spend.usd)
         if row.status != OK:

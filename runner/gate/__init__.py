@@ -4,7 +4,8 @@
 >>> print(compare("outputs/2026-11-30/093512-123456/0-arms_off", "outputs/2026-11-30/093512-123456/1-arms_on"))
 
 ``arm`` opens a run, ``judging`` compares two of them, ``conclusion`` says what may be said, ``pair`` is what comes out;
-``band`` measures the noise from an A/A sweep.
+``band`` measures the noise from an A/A sweep; ``corrected`` (``gate.calibration``) and ``human`` (``gate.human``) lay
+beside a verdict what the judge's own errors, or people, make of it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from runner.config import GateConfig
 from runner.errors import UsageError
 from runner.gate.arm import Arm, open_arm
 from runner.gate.band import resolved
+from runner.gate.corrected import correct
+from runner.gate.human import hear
 from runner.gate.judging import compare_arms
 from runner.gate.pair import Comparison
 from runner.record.rundir import RunDir, is_run
 
-__all__ = ["Arm", "Comparison", "compare", "compare_arms", "open_arm", "resolved"]
+__all__ = ["Arm", "Comparison", "compare", "compare_arms", "correct", "hear", "open_arm", "resolved"]
 
 
 def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = None) -> Comparison:
@@ -50,4 +53,6 @@ def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = 
     chosen, told = resolved(chosen, a)
     pair = compare_arms(a, b, chosen)
     pair.notes += [told] if told else []
+    correct([([a, b], [pair])], chosen)
+    hear([([a, b], [pair])], chosen)
     return pair

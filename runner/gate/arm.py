@@ -51,7 +51,20 @@ class Arm:
     def resume(self) -> str:
         """The command that finishes the run; a system of one's own is found in a folder that only its owner knows."""
         shipped = str(self.instrument["rows"].get("server_build", "")).startswith("agent-memory-runner ")
-        return f"python -m runner resume {self.run.path}" + ("" if shipped else " --config-dir DIR")
+        stopped = " --to-the-end" if self.run.decided() else ""
+        return f"python -m runner resume {self.run.path}{stopped}" + ("" if shipped else " --config-dir DIR")
+
+    @property
+    def again(self) -> str:
+        """How the failed questions can be asked again."""
+        if self.config["judge"]["provider"] == "imported":
+            return "ask them again where they were asked, and import the results once more"
+        return f"ask them again with: {self.resume} --retry-errors"
+
+    @property
+    def knows_retrieval(self) -> bool:
+        """Whether the record says what was retrieved; results of another harness do not."""
+        return bool((self.data.retrieval != b":").any())
 
     @property
     def headline(self) -> float | None:

@@ -45,8 +45,7 @@ def too_many_lost(
         limit = f"above gate.max_error_share={settings.max_error_share:.0%}"
         if failed >= lost - failed:
             pair.reason = (
-                f"{arm.name}: {failed} of {total} questions failed ({failed / total:.1%}), {limit}; ask them again "
-                f"with: {arm.resume} --retry-errors"
+                f"{arm.name}: {failed} of {total} questions failed ({failed / total:.1%}), {limit}; {arm.again}"
             )
         else:
             pair.reason = (

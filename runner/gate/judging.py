@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from runner.config import GateConfig
 from runner.gate.arm import ACCURACY, PUBLISHED, Arm
 from runner.gate.conclusion import bounds, conclude, too_many_lost
+from runner.gate.declaring import doubts, remedy
+from runner.gate.early import look, not_watched, of_the_same_questions
 from runner.gate.pair import Comparison
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
@@ -29,6 +31,12 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     pair = Comparison(a.name, b.name, a.metric, axis, "refused", "", found)
     pair.notes = [*found.notes, *drift(a.summary, b.summary)]
     pair.notes += _shared_ingest(a, b, found)
+    pair.notes += doubts(a, b, settings)
+    pair.notes += [
+        f"{arm.name} breaks the contract of a memory system ({broken})"
+        for arm in (a, b)
+        for broken in arm.instrument["conformance"]["broken"]
+    ]
     if a.instrument["harness"].get("synthetic"):
         pair.notes.append("synthetic data: generated, with gold known exactly; says nothing about real conversations")
     served_a, served_b = set(a.summary["served"]), set(b.summary["served"])
@@ -40,12 +48,19 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
         )
         return pair
     if found.confounds:
+        pair.hint = remedy(found, a, b, settings)
         pair.reason = "not comparable: " + "; ".join(confound.line() for confound in found.confounds)
+        pair.reason += f"; {pair.hint}" if pair.hint else ""
         return pair
+    early = look(a, b, settings, found)
+    pair.notes += not_watched(b)
     unfinished = [arm for arm in (a, b) if arm.state != "complete"]
-    if unfinished:
+    if unfinished and (early is None or early.crossing is None):
+        pair.notes += [] if early is None else [f"watched, and not decided: {early.told}"]
         pair.outcome, pair.reason = "incomplete", "; ".join(f"{arm.name}: {arm.reason}" for arm in unfinished)
         return pair
+    if early is not None and early.left:
+        a = of_the_same_questions(a, b)
     for what in ("cluster", "category"):
         if np.array_equal(a.data.ids, b.data.ids) and not a.data.alike(b.data, what):
             pair.reason = f"not comparable: the runs give one question another {what}; a record is damaged"
@@ -54,7 +69,8 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
         lost = len(np.setxor1d(a.data.ids, b.data.ids, assume_unique=True))
         pair.reason = f"not comparable: {lost} questions are in one run only, although the slices have one hash"
         return pair
-    return _judge(pair, a, b, settings)
+    pair = _judge(pair, a, b, settings)
+    return pair if early is None else early.conclude(pair)
 
 
 def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison:
@@ -126,9 +142,10 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
         pair.category_p = {key: float(p) for key, p in zip(tested, adjusted, strict=True)}
     pair.bounds = bounds(values_a, values_b, a.data.ok, b.data.ok, masks["headline"])
     pair.wilcoxon_p = _rank_test(a, b, masks["headline"] & usable)
+    seen = ok if a.knows_retrieval and b.knows_retrieval else np.zeros_like(ok)
     same = a.data.retrieval == b.data.retrieval
-    pair.identical_share = float(same[masks["headline"] & ok].mean()) if (masks["headline"] & ok).any() else None
-    return conclude(pair, a, b, bool(same[ok].all()) if ok.any() else False)
+    pair.identical_share = float(same[masks["headline"] & seen].mean()) if (masks["headline"] & seen).any() else None
+    return conclude(pair, a, b, bool(same[seen].all()) if seen.any() else False)
 
 
 def _rank_test(a: Arm, b: Arm, rows: NDArray[np.bool_]) -> float | None:

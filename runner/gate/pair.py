@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.record.compare import Comparability
+from runner.stats.sequential import Crossing
 from runner.stats.verdict import Verdict
+
+if TYPE_CHECKING:
+    from runner.gate.corrected import JudgeCorrection
+    from runner.gate.human import HumanCheck
 
 
 @dataclass
@@ -34,6 +39,14 @@ class Comparison:
     wilcoxon_p
         Two-sided Wilcoxon signed-rank test over the means of the independent units (clusters, or single questions),
         repeats averaged. Beside the bootstrap, never the gate.
+    early, early_p
+        Of an arm that was watched while it ran: the moment at which the e-value decided, which is then the outcome
+        whatever the interval says; and 1 over the greatest e-value, a p-value that holds whenever one stops.
+    hint
+        Under a refusal for what a record leaves unknown: the command with the declarations that a person could make.
+    corrected, human
+        What a calibration of the judge (``gate.calibration``) and people's labels (``gate.human``) say beside the
+        verdict. Never in its place.
     """
 
     a: str
@@ -52,7 +65,12 @@ class Comparison:
     null_band: float | None = None
     identical_share: float | None = None
     wilcoxon_p: float | None = None
+    hint: str = ""
     holm_p: float | None = None
+    early: Crossing | None = None
+    early_p: float | None = None
+    corrected: JudgeCorrection | None = None
+    human: HumanCheck | None = None
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,11 +89,14 @@ class Comparison:
             "notes": self.notes,
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "holm_p": self.holm_p,
+            "early": None if self.early is None else {**self.early.to_dict(), "anytime_p": self.early_p},
             "errors": list(self.errors),
             "bounds_with_errors": None if self.bounds is None else list(self.bounds),
             "null_band": self.null_band,
             "identical_share": self.identical_share,
             "wilcoxon_p": self.wilcoxon_p,
+            "corrected": None if self.corrected is None else self.corrected.to_dict(),
+            "human": None if self.human is None else self.human.to_dict(),
             "others": {name: verdict.to_dict() for name, verdict in self.others.items()},
             "categories": {
                 name: {**verdict.to_dict(), "bh_p": self.category_p.get(name)}
@@ -89,6 +110,8 @@ class Comparison:
 
     def __str__(self) -> str:
         head = f"{self.b} against {self.a}, {self.metric}: {self.outcome.upper()}"
+        if self.early is not None:
+            return f"{head} ({self.reason}: {self.early})"
         if self.verdict is not None and self.outcome in ("pass", "fail", "unresolved"):
             return f"{self.b} against {self.a}, {self.metric}: {self.verdict.line()}"
         return f"{head} ({self.reason})" if self.reason else head

@@ -6,24 +6,23 @@ The process leads a group of its own and is killed as a group at the timeout, so
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import shutil
-import signal
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from runner.config import ModelConfig
+from runner.dotted import at
 from runner.errors import EndpointUnusable, ModelFault
 from runner.http import start_of
 from runner.llm import Model, Request, estimated
 from runner.llm.prices import Prices
 from runner.llm.replies import json_objects
+from runner.process import Child, cannot_run
 from runner.types import Completion, Usage
 
+__all__ = ["CommandModel", "at"]
+
 _OUTPUT_MAX = 8_000_000  # bytes of stdout; more is no model's reply
-_STDERR_KEPT = 4_000
 
 
 class CommandModel(Model):
@@ -43,7 +42,7 @@ class CommandModel(Model):
         objects, _ = json_objects(out.decode("utf-8", "replace"))
         if not objects:
             printed = f"; it printed: {start_of(out)}" if out.strip() else ""
-            raise self._fault(f"ended with code {code} and no JSON{printed}{_tail(err)}")
+            raise self._fault(f"ended with code {code} and no JSON{printed}{err}")
         body = objects[-1]
         paths = self.config.output
         text = at(body, paths.text)
@@ -54,7 +53,7 @@ class CommandModel(Model):
         told = usage if usage.measured or _number(at(body, paths.usd)) is not None else None
         if at(body, paths.error) or code != 0:
             why = f": {start_of(said)}" if said else ""
-            raise self._fault(f"ended with code {code} and reported an error{why}{_tail(err)}", told)
+            raise self._fault(f"ended with code {code} and reported an error{why}{err}", told)
         if not isinstance(text, str):
             raise self._fault(f"printed JSON without text at '{paths.text}': {start_of(out)}", told)
         if not said:
@@ -80,89 +79,28 @@ class CommandModel(Model):
             measured=into is not None and out is not None,
         )
 
-    async def _run(self, prompt: bytes) -> tuple[int, bytes, bytes]:
+    async def _run(self, prompt: bytes) -> tuple[int, bytes, str]:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
-        except (FileNotFoundError, PermissionError, NotADirectoryError, OSError) as error:
-            hint = "" if shutil.which(self._argv[0]) else "; install it, or give its path in command"
-            raise EndpointUnusable(
-                f"{self.config.name}: cannot run '{self._argv[0]}' ({error.strerror or error}){hint}"
-            ) from None
+            child = await Child.start(self._argv)
+        except OSError as error:
+            raise EndpointUnusable(f"{self.config.name}: {cannot_run(self._argv[0], error)}") from None
         self.requests += 1
         try:
             async with asyncio.timeout(self.config.timeout_s):
-                _, out, err = await asyncio.gather(
-                    _feed(process, prompt), _read(process.stdout, _OUTPUT_MAX), _read_tail(process.stderr)
-                )
+                _, out, _ = await asyncio.gather(child.feed(prompt, last=True), child.read(_OUTPUT_MAX), child.listen())
                 if len(out) > _OUTPUT_MAX:
                     raise self._fault(f"printed more than {_OUTPUT_MAX} bytes")
-                code = await process.wait()
+                code = await child.wait()
         except TimeoutError:
             raise self._fault(
                 f"took longer than {self.config.timeout_s:g} s and was stopped; raise its timeout_s"
             ) from None
         finally:
-            # Whatever it started goes with it, after a good answer too.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            # Before the wait: a pipe that was not read to its end would keep it waiting, and warn when it is collected.
-            process._transport.close()  # type: ignore[attr-defined]
-            await process.wait()
-        return code, out, err
+            await child.kill()  # whatever it started goes with it, after a good answer too
+        return code, out, child.said()
 
     def _fault(self, message: str, usage: Usage | None = None) -> ModelFault:
         return ModelFault(f"{self.config.name}: '{self._argv[0]}' {message}", usage=usage)
-
-
-async def _feed(process: asyncio.subprocess.Process, prompt: bytes) -> None:
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may answer without reading all
-        process.stdin.write(prompt)
-        await process.stdin.drain()
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.close()
-        await process.stdin.wait_closed()
-
-
-async def _read(stream: asyncio.StreamReader | None, most: int) -> bytes:
-    assert stream is not None
-    kept = bytearray()
-    while len(kept) <= most and (chunk := await stream.read(65_536)):
-        kept += chunk
-    return bytes(kept)
-
-
-async def _read_tail(stream: asyncio.StreamReader | None) -> bytes:
-    assert stream is not None
-    kept = b""
-    while chunk := await stream.read(65_536):
-        kept = (kept + chunk)[-_STDERR_KEPT:]
-    return kept
-
-
-def _tail(err: bytes) -> str:
-    lines = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
-    return f"; stderr ends: {start_of(' | '.join(lines[-3:]), 300)}" if lines else ""
-
-
-def at(body: Any, path: str | None) -> Any:
-    """The value at a dotted path (``usage.input_tokens``, ``choices.0.text``), ``None`` when there is none."""
-    if path is None:
-        return None
-    for part in path.split("."):
-        if isinstance(body, Mapping):
-            body = body.get(part)
-        elif isinstance(body, list) and part.isdigit() and int(part) < len(body):
-            body = body[int(part)]
-        else:
-            return None
-    return body
 
 
 def _number(value: Any) -> float | None:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from runner.config import ModelConfig
 from runner.errors import ConfigError, EndpointUnusable, ModelFault
-from runner.http import Gate, HttpFault, Policy, Reply, call, gate_of, start_of
+from runner.http import Gate, HttpFault, Policy, Reply, call, gate_of, is_loopback, start_of
 from runner.safe import hide_value_of, mask
 from runner.types import Usage
 
@@ -272,9 +272,3 @@ def key_of(config: ModelConfig, base_url: str) -> str:
             "local server, or choose reader=extractive_fake judge=lexical_fake for a first look"
         ]
     )
-
-
-def is_loopback(base_url: str) -> bool:
-    """Whether a URL points at this machine."""
-    host = urlsplit(base_url).hostname or ""
-    return host == "localhost" or host == "::1" or host.startswith("127.")

@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.config import flatten
-from runner.record.instrument import SYSTEM_ROWS, UNKNOWN, WHY, mismatches, rows_named
+from runner.record.instrument import SYSTEM_ROWS, UNKNOWN, WHY, mismatches, rows_named, unknowable
+
+_VERBATIM = "verbatim"
+_MODE = "arm.ingest.mode"
+_REWRITERS = ("arm.ingest.model", "arm.ingest.prompt", "arm.ingest.part_chars")
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,17 @@ def _arm_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[
     for key in list(left) + [key for key in right if key not in left]:
         if key != "name" and left.get(key) != right.get(key):
             changed[f"arm.{key}"] = (left.get(key), right.get(key))
+    # Who rewrites a history counts only where one is rewritten: verbatim against notes is one change.
+    modes = {str(arm.get("ingest.mode") or _VERBATIM) for arm in (left, right)}
+    if _VERBATIM in modes:
+        changed = {k: v for k, v in changed.items() if not k.startswith(_REWRITERS)}
+    if len(modes) == 1:
+        changed.pop(_MODE, None)
     if "arm.system" in changed:
-        # Another system has other knobs: the swap is one treatment, the shared read side is still told apart.
-        changed = {k: v for k, v in changed.items() if k == "arm.system" or k.startswith("arm.recall.")}
+        # Another system has other knobs: the swap is one treatment, the shared read side is still told apart, and so
+        # is what both are told.
+        kept = ("arm.system", _MODE)
+        changed = {k: v for k, v in changed.items() if k in kept or k.startswith("arm.recall.")}
     return changed
 
 
@@ -95,18 +107,21 @@ def compare(
     declared, same = rows_named(w for w in declared if w != "served"), rows_named(same)
     treatment = _arm_changes(config_a.get("arm", {}), config_b.get("arm", {}))
     swapped = "arm.system" in treatment
-    confounds, ablated, trusted, notes = [], [], [], []
+    confounds, ablated, trusted, blind, notes = [], [], [], [], []
     for row in mismatches(rows_a, rows_b):
         left, right = rows_a.get(row, UNKNOWN), rows_b.get(row, UNKNOWN)
         follows = row in SYSTEM_ROWS and swapped and UNKNOWN not in (left, right)
         # A knob that switches the reranker on is the treatment; the model it then uses only follows from it.
         follows = follows or (row == "reranker" and "none" in (left, right) and bool(treatment))
+        # A history that is rewritten is another index.
+        rewritten = any(name == _MODE or name.startswith(_REWRITERS) for name in treatment)
+        follows = follows or (row == "index_revision" and rewritten and UNKNOWN not in (left, right))
         if row in declared:
             if left != right:
                 ablated.append(row)
             else:
-                notes.append(f"{row} is unknown in both runs and declared to be part of the treatment")
-        elif row in same and UNKNOWN in (left, right):
+                blind.append(row)
+        elif row in same and unknowable(row, left, right):
             trusted.append(row)
         elif follows:
             notes.append(f"{row}: {_short(left)} against {_short(right)}, which follows from the treatment")
@@ -116,6 +131,8 @@ def compare(
         if key in treatment:
             left, right = treatment[key]
             notes.append(f"unequal recall budget: {key} {_bound(left)} against {_bound(right)}")
+    if blind:
+        notes.append(f"unknown in both runs, declared to be part of the treatment: {', '.join(blind)}")
     if trusted:
         notes.append(f"declared to be the same by a person, not recorded: {', '.join(trusted)} (gate.same)")
     if ablated:

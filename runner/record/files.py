@@ -80,6 +80,7 @@ class Summary(Struct, kw_only=True):
 
     state: str
     reason: str = ""
+    decided: dict[str, int | float] = field(default_factory=dict)  # of a watched arm that stopped early
     rows_bytes: int
     rows: int
     left: int

@@ -221,12 +221,22 @@ class RunDir:
 
     def finished(self) -> bool:
         """Whether nothing is left to do, told from the files alone."""
+        summary = self._current()
+        return summary.get("state") == "complete" and summary["left"] == 0
+
+    def decided(self) -> str:
+        """Why a watched arm stopped before its end, and needs no more questions; empty when it did not."""
+        summary = self._current()
+        return str(summary["reason"]) if summary.get("state") == "decided" else ""
+
+    def _current(self) -> dict[str, Any]:
+        """The recorded summary while it still is one of the rows on disk, else nothing."""
         summary = self.summary()
         try:
             size = self.rows_path.stat().st_size
         except OSError:
-            return False
-        return summary.get("state") == "complete" and summary["left"] == 0 and summary["rows_bytes"] == size
+            return {}
+        return summary if summary.get("rows_bytes") == size else {}
 
     def repair(self) -> int:
         """Drop torn last lines before a resume writes on; bytes dropped."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import runner
+from runner.config import flatten
 from runner.errors import RecordError
 from runner.record import seal
 from runner.record.rundir import FORMAT, RunDir
 
 PLAN: Final = "sweep.json"
+
+_UNPAIRED: Final = ("arm.", "gate.", "run.replicate", "run.from")  # what may differ inside one group of arms
+_BENIGN: Final = ("run.concurrency", "run.scenarios_in_flight", "run.max_usd", "run.max_calls")
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,17 @@ def read_plan(path: Path) -> Plan:
         return Plan(listed, [Path(folder) for folder in folders])
     except (KeyError, TypeError, ValueError, OverflowError):
         raise RecordError(f"{path / PLAN}: not a list of jobs") from None
+
+
+def setting_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What two runs of a sweep must share to be arms of one group: all but the arm, the gate and the replicate."""
+    return {k: v for k, v in flatten(config).items() if not k.startswith(_UNPAIRED) and k not in _BENIGN}
+
+
+def number_of(path: Path) -> int | None:
+    """The job that a run of a sweep is, by the name of its folder."""
+    head = path.name.split("-", 1)[0]
+    return int(head) if head.isdecimal() else None
 
 
 def is_sweep(path: Path) -> bool:

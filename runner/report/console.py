@@ -33,6 +33,12 @@ def text(value: object, style: str = "") -> Text:
     return Text(printable(str(value)), style=style)
 
 
+def category(name: str) -> str:
+    """A category as a table shows it, ``1 multi-hop``; once, where its id is its name."""
+    half = len(name) // 2
+    return name[:half] if name == f"{name[:half]} {name[:half]}" else name
+
+
 def counted(number: object, noun: str, many: str | None = None) -> str:
     """``1 scenario``, ``30 scenarios``."""
     return f"{number} {noun}" if number == 1 else f"{number} {many or noun + 's'}"

@@ -32,7 +32,7 @@ def plan_tables(forecasts: list[Forecast]) -> Group:
     for job in forecasts:
         cost = "unknown" if job.usd is None else f"${job.usd:.2f}" if job.usd else "0"
         tokens = f"~{job.input_tokens:,} / ~{job.output_tokens:,}" if job.calls else "0"
-        best, likely = job.detectable.values()
+        best, *_, likely = [*job.detectable.values()] * 2  # one value where the correlation is 0
         table.add_row(
             text(job.arm),
             job.system,
@@ -49,9 +49,16 @@ def plan_tables(forecasts: list[Forecast]) -> Group:
     lines: list[str] = []
     first = forecasts[0]
     lines.append("questions by category: " + ", ".join(f"{name} {n}" for name, n in first.by_category.items()))
+    assumed = first.assumed
+    correlation = f"0 and of {assumed.icc:.3g}" if assumed.icc else "0"
     lines.append(
-        "detects: about the difference in points found with 80 % power if the arms disagree on 16 % of the questions, "
-        "with an intraclass correlation of 0 and of 0.05"
+        f"detects: about the difference in points found with 80 % power if the arms disagree on "
+        f"{assumed.discordance * 100:.3g} % of the questions, with an intraclass correlation of {correlation}"
+    )
+    lines.append(
+        f"measured by {assumed.source}"
+        if assumed.source
+        else "both are assumed, not measured (--like DIR takes them from a recorded sweep)"
     )
     for job in forecasts:
         if job.knobs:

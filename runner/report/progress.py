@@ -12,9 +12,9 @@ from runner.types import OK, Row
 _EVERY_S = 10.0  # between plain lines
 
 
-def observer(arm: str) -> Observer:
-    """A bar for a terminal, lines for everything else."""
-    return Bar(arm) if sys.stderr.isatty() else Lines(arm)
+def observer(arm: str, what: str = "questions") -> Observer:
+    """A bar for a terminal, lines for everything else. ``what`` is counted, in words."""
+    return Bar(arm) if sys.stderr.isatty() else Lines(arm, what)
 
 
 def _spend(usd: float) -> str:
@@ -24,8 +24,9 @@ def _spend(usd: float) -> str:
 class Lines:
     """A line every ten seconds and one at the end."""
 
-    def __init__(self, arm: str) -> None:
+    def __init__(self, arm: str, what: str = "questions") -> None:
         self._arm = arm
+        self._what = what
         self._total = self._done = self._failed = self._fresh = 0
         self._usd = 0.0
         self._began = self._told = time.monotonic()
@@ -34,7 +35,7 @@ class Lines:
         self._total, self._done = total, done
         self._began = self._told = time.monotonic()
         if done:
-            print(f"{self._arm}: {done} of {total} questions are recorded already", file=sys.stderr, flush=True)
+            print(f"{self._arm}: {done} of {total} {self._what} are recorded already", file=sys.stderr, flush=True)
 
     def row(self, row: Row, usd: float) -> None:
         self._done += 1
@@ -57,7 +58,7 @@ class Lines:
         left = f" · {(self._total - self._done) / rate:.0f} s left" if rate and self._done < self._total else ""
         failed = f" · {self._failed} failed" if self._failed else ""
         print(
-            f"{self._arm}: {self._done}/{self._total} questions{failed} · {rate:.1f}/s{left}{_spend(self._usd)}",
+            f"{self._arm}: {self._done}/{self._total} {self._what}{failed} · {rate:.1f}/s{left}{_spend(self._usd)}",
             file=sys.stderr,
             flush=True,
         )

@@ -8,8 +8,9 @@ from rich.console import Group
 from rich.table import Table
 
 from runner.experiment import Ready
+from runner.experiment.watching import watched_so_far
 from runner.record.rundir import RunDir
-from runner.report.console import counted, text
+from runner.report.console import category, counted, text
 from runner.summary import ALL, COMPARABLE, summary_of
 
 # Shown in a table; everything else is in summary.json.
@@ -22,6 +23,7 @@ _RECALL_COLUMNS = (
     "session_recall@{k}",
     "fraction@all",
 )
+_DELIVERED_COLUMNS = ("pass", "fidelity", "density", "signal", "tokens", "over_budget")
 _ANSWER_COLUMNS = ("accuracy_abstain_wrong", "accuracy", "abstained", "locomo_f1")
 
 
@@ -45,6 +47,7 @@ def run_table(run: RunDir) -> Group:
     accuracy = rows.get("axis") == "accuracy"
     wanted = list(_ANSWER_COLUMNS) if accuracy else [name.format(k=k) for name in _RECALL_COLUMNS]
     groups = summary["groups"]
+    wanted += _DELIVERED_COLUMNS  # of a suite that scores what is delivered, on either axis
     shown = [name for name in wanted if any(isinstance(g.get(name), float) for g in groups.values())]
     title = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''} · {rows.get('axis')} axis"
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -57,8 +60,23 @@ def run_table(run: RunDir) -> Group:
         if group["questions"] and not (name == ALL and repeated):  # what is not scored adds nothing
             cells = [figure(group.get(column)) for column in shown]
             counts = (group["questions"], group["scored"], group["errors"] or "")
-            table.add_row(text(name), *map(str, counts), *cells)
-    return Group(text(title, "italic"), table, *(text(line, "dim") for line in footnotes(instrument, summary)))
+            table.add_row(text(category(name)), *map(str, counts), *cells)
+    lines = [*footnotes(instrument, summary), *watched(run, summary)]
+    return Group(text(title, "italic"), table, *(text(line, "dim") for line in lines))
+
+
+def watched(run: RunDir, summary: dict[str, Any]) -> list[str]:
+    """Of an arm with ``run.stop_when_decided``: against whom it was watched, or why not, and whether it stopped."""
+    lines = []
+    for entry in watched_so_far(run.read_json("provenance.json"))[-1:]:
+        if "not" in entry:
+            lines.append(f"not watched: {entry['not']}")
+        else:
+            by = f"{entry.get('metric')}, over {entry.get('units')} {entry.get('unit')}s"
+            lines.append(f"watched against {entry.get('against')} by {by} (run.stop_when_decided)")
+    if summary.get("state") == "decided":
+        lines.append(f"{summary['reason']}; {summary['left']} questions were not asked: the figures are of the rest")
+    return lines
 
 
 def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from rich.console import Group as Lines
 from rich.table import Table
 
 from runner.gate import Arm, Comparison
-from runner.report.console import counted, text
+from runner.report.console import category, counted, text
 from runner.stats.verdict import Verdict
 from runner.sweep import Gate, Group
 
@@ -80,6 +80,8 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
         told = pair.outcome.upper()
         if pair.outcome == "unresolved" and pair.reason:
             told += f" {pair.reason}"
+        if pair.early is not None:
+            told += " by e-value"
         cells += [
             _points(verdict.delta if verdict else None),
             _interval(verdict),
@@ -103,6 +105,7 @@ def pair_notes(pair: Comparison) -> list[str]:
         if pair.comparability.confounds:
             lines.append(f"{pair.b}: not comparable with {pair.a}:")
             lines += [f"  {confound.line()}" for confound in pair.comparability.confounds]
+            lines += [f"  {pair.hint}"] if pair.hint else []
         else:
             lines.append(pair.reason if pair.reason.startswith(pair.b) else f"{pair.b}: {pair.reason}")
     lines += [f"{pair.b}: {note}" for note in pair.notes if not note.startswith("synthetic")]
@@ -110,7 +113,7 @@ def pair_notes(pair: Comparison) -> list[str]:
     verdict = pair.verdict
     if verdict is None:
         return lines
-    lines.append(f"{pair.b}: {_evidence(verdict)}")
+    lines.append(f"{pair.b}: {_evidence(verdict)}{_beside(pair)}")
     for name, other in pair.others.items():
         if other.n:
             lines.append(f"{pair.b}, {name}: n {other.n}, {_points(other.delta)} pp, {_interval(other)}")
@@ -119,10 +122,11 @@ def pair_notes(pair: Comparison) -> list[str]:
         lines.append(
             f"{pair.b}: with every error against it {low * 100:+.1f} pp, with every error for it {high * 100:+.1f} pp"
         )
-    for name, category in pair.categories.items():
+    lines += [f"{pair.b}: {line}" for beside in (pair.corrected, pair.human) if beside for line in beside.lines()]
+    for name, part in pair.categories.items():
         p = pair.category_p.get(name)
         adjusted = "" if p is None else f", BH p {p:.3f}"
-        lines.append(f"{pair.b}, category {name}: n {category.n}, {_points(category.delta)} pp{adjusted}")
+        lines.append(f"{pair.b}, category {category(name)}: n {part.n}, {_points(part.delta)} pp{adjusted}")
     return lines
 
 
@@ -144,6 +148,16 @@ def _evidence(verdict: Verdict) -> str:
     if verdict.warnings:
         parts.append("warnings: " + ", ".join(verdict.warnings))
     return "; ".join(parts)
+
+
+def _beside(pair: Comparison) -> str:
+    """What says whether a change of label was the retrieval's, and the rank test over repeats."""
+    told = ""
+    if pair.identical_share is not None:
+        told += f"; identical retrieval {pair.identical_share:.0%}"
+    if pair.wilcoxon_p is not None:
+        told += f"; Wilcoxon over means {_p(pair.wilcoxon_p)}"
+    return told
 
 
 def _p(value: float) -> str:

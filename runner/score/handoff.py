@@ -1,8 +1,12 @@
 """What survives the boundary between two agents: facts carried, wrong ones leaked, what was said about the answer.
 
-Matching is substring, case-insensitive, over collapsed white space. Surface variants are the author's business
-(``any: [71 percent, 71%]``): a matcher that accepts near misses flatters every system alike. The text that is scored is
+Matching is substring, case-insensitive, over collapsed white space; that a number may be written in two ways is for
+the author of a scenario to say (``any: [71 percent, 71%]``), not for the matcher to guess. The text that is scored is
 what the arriving agent would have in its window: without a verbatim echo of the query, and cut at the budget.
+
+The scores are those of the handoff suite in Coder8124/logos, package ``eval`` (Fidelity, Density, Recall, Pass), with
+three differences: an echo counts for nothing, what is beyond the budget is not scored, and a failed scenario that
+requires no fact scores 0.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from runner.types import Fact, Gold
 PASS_BAR: Final = 0.75  # of fidelity, and of signal where a scenario declares any
 CHARS_A_TOKEN: Final = 4
 _SPACE: Final = re.compile(r"\s+")
+_CUT: Final = "\n"  # where an echo stood: collapsed text has none, so that no fact is read across it
+_ROUNDING: Final = 1e-9  # 15/16 · (1 − 1/5) is three quarters, whatever floats make of it
 
 
 def tokens(text: str) -> int:
@@ -30,17 +36,29 @@ def collapsed(text: str) -> str:
 
 
 def found(fact: Fact, text: str) -> bool:
-    """Whether a collapsed text holds a fact: one of ``any`` (if there are any), and every one of ``all``."""
-    one = not fact.any or any(collapsed(item) in text for item in fact.any)
-    return one and bool(fact.any or fact.all) and all(collapsed(item) in text for item in fact.all)
+    """Whether a collapsed text holds a fact: one of ``any`` (if there are any), and every one of ``all``.
+
+    An empty item is in no text, and a fact without items is never found.
+    """
+    one = not fact.any or any(_holds(text, item) for item in fact.any)
+    return one and bool(fact.any or fact.all) and all(_holds(text, item) for item in fact.all)
+
+
+def _holds(text: str, item: str) -> bool:
+    looked_for = collapsed(item)
+    return bool(looked_for) and looked_for in text
 
 
 def window(text: str, query: str, budget: int | None) -> str:
-    """What of a response counts: a verbatim echo of the query is no knowledge, and what is over budget is not read."""
+    """What of a response counts, collapsed: no verbatim echo of the query, and nothing beyond the budget.
+
+    The cut is the longest text that is not over budget (:func:`tokens` counts whole ones), so that a response is over
+    budget exactly when some of it goes unread. An echo costs tokens like any other text.
+    """
     if budget is not None:
-        text = text[: budget * CHARS_A_TOKEN]
+        text = text[: (budget + 1) * CHARS_A_TOKEN - 1]
     text, echo = collapsed(text), collapsed(query)
-    return text.replace(echo, " ") if echo else text
+    return text.replace(echo, _CUT) if echo else text
 
 
 @dataclass(frozen=True)
@@ -79,7 +97,7 @@ class Handoff:
 
     @property
     def fidelity(self) -> float:
-        """Recall · (1 − leakage): a stale price beside the right facts is acted on all the same."""
+        """Recall · (1 − leakage): a product, because right facts do not undo the wrong one that stands among them."""
         return self.recall * (1 - self.leakage)
 
     @property
@@ -101,9 +119,10 @@ class Handoff:
 
     @property
     def passed(self) -> bool:
-        """Every bar that the scenario sets, not the most flattering one."""
+        """No failure, fidelity at the bar, and signal at the bar where the scenario declares any."""
         signal = self.signal
-        return not self.failed and self.fidelity >= PASS_BAR and (signal is None or signal >= PASS_BAR)
+        bar = PASS_BAR - _ROUNDING
+        return not self.failed and self.fidelity >= bar and (signal is None or signal >= bar)
 
     def metrics(self) -> dict[str, float | None]:
         """As a row records them."""

@@ -20,7 +20,12 @@ PASS; +13.3 pp; 95% CI +5.0 .. +21.7 pp (percentile); n = 60, 60 clusters, 8 dis
 ``row``               one row of that call
 ``pairing``           long tables to paired arrays, strict about ids and repeats
 ``agreement``         majority labels, flip rate, kappa, accuracy and what errors could change
+``raters``            two judges of the same answers: agreement, and which accepts what the other does not
 ``power``             sample size, minimum detectable effect, design effect, intraclass correlation
+``planning``          the same by the gate's own rule: designs of clusters, thresholds other than 0
+``widths``            how wide the intervals of a design are, and what the gate would say of them
+``layout``            wins and losses laid out in clusters, for those
+``study``             all of a plan in one call
 ``multiple``          Holm and Benjamini-Hochberg
 ``calibration``       what a judge's own errors do to a difference
 ``sequential``        the e-value of a run that is watched while it goes on
@@ -54,6 +59,7 @@ _WHERE: Final = {
     "stable_pairs": "agreement",
     "cohen_kappa": "agreement",
     "tally": "agreement",
+    "disagreement": "raters",
     "pairs_needed": "power",
     "minimum_detectable_effect": "power",
     "design_effect": "power",
@@ -65,6 +71,12 @@ _WHERE: Final = {
     "correct_for_judge": "calibration",
     "discordant_e_value": "sequential",
     "is_decided": "sequential",
+    "SignWatch": "sequential",
+    "Design": "planning",
+    "Assumed": "planning",
+    "Goal": "planning",
+    "outlook": "study",
+    "width_table": "widths",
 }
 
 __all__ = sorted(_WHERE)

@@ -166,7 +166,7 @@ def resolving_n(
     return max(n + 1, needed_of(gap, variance + gap**2, inflation * scale))
 
 
-def detectable_of(n: int, mean_square: float, inflation: float, alpha: float = 0.05, power: float = 0.8) -> float:
+def detectable_of(n: float, mean_square: float, inflation: float, alpha: float = 0.05, power: float = 0.8) -> float:
     """The effect at which :func:`needed_of` gives ``n``, in the unit of the deltas.
 
     With m = n / inflation, (m + z_β²)δ² − 2 z_α√(mψ) δ + (z_α² − z_β²)ψ = 0. The greater root has √m·δ > z_α√ψ, which

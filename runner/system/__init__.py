@@ -104,9 +104,10 @@ class MemorySystem:
     Settings: ClassVar[type[Strict]] = NoSettings
     Knobs: ClassVar[type[Strict]] = NoKnobs
     Ingest: ClassVar[type[Strict]] = NoIngest
-    capabilities: ClassVar[Capabilities] = Capabilities()
-    modes: ClassVar[tuple[str, ...]] = ("default",)  # what `recall.mode` may be
-    searches: ClassVar[int | None] = None  # searches in flight that it takes; None: as many as come
+    # Of the class, or of the instance where only its settings or its server can tell.
+    capabilities: Capabilities = Capabilities()
+    modes: tuple[str, ...] = ("default",)  # what `recall.mode` may be
+    searches: int | None = None  # searches in flight that it takes; None: as many as come
 
     def __init__(self, arm: ArmConfig) -> None:
         problems: list[str] = []
@@ -271,7 +272,9 @@ def build(arm: ArmConfig) -> MemorySystem:
     ConfigError
         With every problem of the arm, or when a system other than the shipped oracle asks to read the gold.
     """
-    system = find(arm.system)(arm)
+    kind = find(arm.system)
+    rewrite, own = split(arm, kind)
+    system = kind(own)
     if system.capabilities.reads_gold and not (arm.system == "oracle" and is_shipped(type(system))):
         raise ConfigError(
             [
@@ -279,12 +282,13 @@ def build(arm: ArmConfig) -> MemorySystem:
                 "'oracle': a memory that is told the answers measures nothing; leave it False"
             ]
         )
-    return system
+    return system if rewrite.mode == VERBATIM else Rewritten(arm, system, rewrite)
 
 
 # Below the contract, on which both stand. A leading underscore keeps a module out of the look-up.
 from runner.system._build import build_version, is_shipped  # noqa: E402
 from runner.system._embedded import EmbeddedSystem  # noqa: E402
+from runner.system._ingest import VERBATIM, Rewritten, split  # noqa: E402
 
 __all__ = [
     "Capabilities",

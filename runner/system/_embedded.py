@@ -40,6 +40,28 @@ class _Namespace:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+async def in_thread(name: str, side: Threads, fault: type[SystemFault], function: Callable[..., T], *args: Any) -> T:
+    """A synchronous call of a system, in a thread; whatever fails there becomes the status of a row.
+
+    Raises
+    ------
+    SystemFault
+        ``fault`` for whatever the call raises, with its traceback in the log; a typed fault of its own as it is.
+    UsageError, EndpointUnusable
+        As they are: they end the run.
+    """
+    try:
+        return await side.run(function, *args)
+    except (SystemFault, UsageError, EndpointUnusable):
+        raise
+    except RunnerError as error:
+        raise fault(str(error)) from error
+    except (Exception, SystemExit) as error:
+        log.exception("%s failed", name)
+        reason = (str(error).splitlines() or [""])[0][:200]
+        raise fault(f"system '{name}' failed: {type(error).__name__}: {reason}") from error
+
+
 class EmbeddedSystem(MemorySystem):
     """A synchronous in-process system: its methods run in threads of its own, behind their own limit.
 
@@ -54,7 +76,7 @@ class EmbeddedSystem(MemorySystem):
     """
 
     threads: ClassVar[int] = 2  # of each side
-    searches: ClassVar[int | None] = threads
+    searches: int | None = threads
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -71,16 +93,7 @@ class EmbeddedSystem(MemorySystem):
         self._readers = Threads(self.threads, f"{arm.system}-read")
 
     async def _threaded(self, side: Threads, fault: type[SystemFault], function: Callable[..., T], *args: Any) -> T:
-        try:
-            return await side.run(function, *args)
-        except (SystemFault, UsageError, EndpointUnusable):
-            raise
-        except RunnerError as error:
-            raise fault(str(error)) from error
-        except (Exception, SystemExit) as error:  # a failure becomes the status of a row, with its traceback in the log
-            log.exception("%s failed", self.arm.system)
-            reason = (str(error).splitlines() or [""])[0][:200]
-            raise fault(f"system '{self.arm.system}' failed: {type(error).__name__}: {reason}") from error
+        return await in_thread(self.arm.system, side, fault, function, *args)
 
     def prepare(self, events: Sequence[Event]) -> Prepared:
         """Make what is expensive for newly written events, before they are indexed."""

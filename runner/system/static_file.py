@@ -24,6 +24,9 @@ class StaticFile(Replay):
             f"{harness} holds no documents (events of kind doc), so that this arm returns nothing and equals no_memory"
         ]
 
+    async def drop_derived(self, ns: str) -> None:
+        """Nothing here is derived."""
+
     def choose(self, events: Sequence[Event], query: Query) -> Iterable[Event]:
         return (event for event in events if event.kind == "doc")
 

@@ -1,0 +1,185 @@
+"""Probes: answers whose truth is known, by which a judge's errors are counted.
+
+For one item there are three: its gold (known right), the gold of another item of its category (known wrong, specific),
+and an answer that stays on the topic and says nothing (known wrong, vague). The item is the same for all three and the
+first two are worded alike, so that a difference in how often they pass is the judge's.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from runner.calibration import phrases
+from runner.config import SliceConfig
+from runner.errors import UsageError
+from runner.harness import Harness
+from runner.types import GOLD_EXCLUDED, Question
+
+RIGHT: Final = "right"
+SPECIFIC: Final = "specific"
+VAGUE: Final = "vague"
+KINDS: Final = (RIGHT, SPECIFIC, VAGUE)
+WORDS: Final[Mapping[str, str]] = {
+    RIGHT: "known right",
+    SPECIFIC: "known wrong, specific",
+    VAGUE: "known wrong, vague",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question with an answer, and where it stands in the benchmark."""
+
+    question: Question
+    scenario: str
+    cluster: str
+
+    @property
+    def golds(self) -> list[str]:
+        """Every accepted answer."""
+        return [gold for gold in self.question.gold.answers if gold.strip()]
+
+    @property
+    def gold(self) -> str:
+        """The first accepted answer."""
+        return self.golds[0]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One answer to be graded. ``fact`` is what it states (empty for a vague one), ``donor`` whose gold that is."""
+
+    item: Item
+    kind: str
+    text: str
+    template: str
+    fact: str = ""
+    donor: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.item.question.id}#{self.kind}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The probes of a calibration, in a fixed order.
+
+    ``eligible`` counts the items that could be probed, by category; ``left_out`` those that could not, and the probes
+    that could not be made, by reason.
+    """
+
+    probes: list[Probe]
+    eligible: dict[str, int]
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def plan(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int) -> Plan:
+    """Build the probes of a slice.
+
+    Parameters
+    ----------
+    per_kind
+        Probes a kind; fewer where the slice holds fewer items. Categories share them evenly.
+    seed
+        Of every choice: items, templates and wrong answers. The order of the data does not matter.
+
+    Raises
+    ------
+    UsageError
+        When no item of the slice has an answer to grade.
+    """
+    left_out: Counter[str] = Counter()
+    groups: dict[str, list[Item]] = {}
+    for item in _items(harness, chosen, left_out):
+        groups.setdefault(item.question.category, []).append(item)
+    if not groups:
+        told = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
+        raise UsageError(f"calibrate: no item of the slice can be probed ({told}); widen the slice")
+    probes: list[Probe] = []
+    quota = evenly({name: len(items) for name, items in groups.items()}, per_kind)
+    for category in sorted(groups):
+        items = sorted(groups[category], key=lambda item: item.question.id)
+        random.Random(f"{seed}:{category}").shuffle(items)
+        for item in items[: quota[category]]:
+            probes += _of(item, items, seed, left_out)
+    return Plan(probes, {name: len(items) for name, items in sorted(groups.items())}, dict(sorted(left_out.items())))
+
+
+def evenly(sizes: Mapping[str, int], total: int) -> dict[str, int]:
+    """Share a total among categories, evenly; what one cannot give, the others do.
+
+    >>> evenly({"a": 10, "b": 2, "c": 10}, 9)
+    {'a': 4, 'b': 2, 'c': 3}
+    """
+    shares = dict.fromkeys(sorted(sizes), 0)
+    left = min(total, sum(sizes.values()))
+    while left:
+        for name in shares:
+            if left and shares[name] < sizes[name]:
+                shares[name] += 1
+                left -= 1
+    return shares
+
+
+def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Iterable[Item]:
+    for scenario in harness.load(chosen):
+        for question in scenario.questions:
+            item = Item(question, scenario.id, scenario.cluster)
+            if question.gold.abstain:
+                left_out["items whose right answer is to abstain"] += 1
+            elif not item.golds:
+                left_out["items without gold"] += 1
+            elif GOLD_EXCLUDED in harness.flags(question):
+                left_out["items whose gold a patch excludes"] += 1
+            elif phrases.is_refusal(item.gold):
+                left_out["items whose gold reads as a refusal"] += 1
+            else:
+                yield item
+
+
+def _of(item: Item, others: Sequence[Item], seed: int, left_out: Counter[str]) -> Iterable[Probe]:
+    draw = random.Random(f"{seed}:{item.question.id}")
+    template = draw.choice(sorted(phrases.ANSWERS))
+    yield Probe(item, RIGHT, phrases.worded(template, item.gold), template, item.gold, item.question.id)
+    donor = _donor(item, others, template, draw)
+    if donor is None:
+        left_out[f"{WORDS[SPECIFIC]}: no other answer of the category is surely wrong"] += 1
+    else:
+        yield Probe(item, SPECIFIC, phrases.worded(template, donor.gold), template, donor.gold, donor.question.id)
+    for name in [draw.choice(sorted(phrases.VAGUE)), *draw.sample(phrases.TOPICLESS, k=len(phrases.TOPICLESS))]:
+        text = phrases.vague(name, item.question.text)
+        if not tells(text, item) and not phrases.is_refusal(text):
+            yield Probe(item, VAGUE, text, name)
+            return
+    left_out[f"{WORDS[VAGUE]}: every wording holds the answer"] += 1
+
+
+def tells(text: str, item: Item) -> bool:
+    """Whether a text holds the words of an accepted answer of an item."""
+    return any(phrases.holds(text, gold) for gold in item.golds)
+
+
+def _donor(item: Item, others: Sequence[Item], template: str, draw: random.Random) -> Item | None:
+    """Another item of the category whose gold is surely no answer here; from a seeded place in a shuffled list.
+
+    One that asks in the same way comes first: a date where a date is asked for is harder to tell from the truth, as a
+    real wrong answer is.
+    """
+    begin = draw.randrange(len(others))
+    turned = [*others[begin:], *others[:begin]]
+    wanted = phrases.asks(item.question.text)
+    alike = (other for other in turned if phrases.asks(other.question.text) == wanted)
+    return next((other for other in chain(alike, turned) if _is_wrong(other, item, template)), None)
+
+
+def _is_wrong(other: Item, item: Item, template: str) -> bool:
+    if other is item or any(phrases.same_answer(other.gold, gold) for gold in item.golds):
+        return False
+    text = phrases.worded(template, other.gold)
+    return not tells(text, item) and not phrases.is_refusal(text)

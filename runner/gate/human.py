@@ -1,0 +1,289 @@
+"""``gate.human``: prediction-powered inference from labels that people gave to a part of the recorded answers.
+
+People's labels are right and few, the judge's many and sometimes wrong. The estimate is the judge's mean over what
+nobody labelled plus the judge's mean error where people did (Angelopoulos et al. 2023), with the weight of the judge
+tuned to the data (PPI++, Angelopoulos, Duchi and Zrnic 2023): a judge that says nothing gets no weight, which leaves
+the people alone. Computed by ppi-python. Beside the raw difference, never in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.config import GateConfig
+from runner.errors import MissingExtra, Refused, UsageError
+from runner.gate import people
+from runner.gate.arm import ACCURACY, Arm
+from runner.gate.pair import Comparison
+from runner.stats.agreement import Agreement, cohen_kappa
+from runner.stats.export import Exportable
+from runner.types import CORRECT, WRONG
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Where arms seldom differ, few labels hold few pairs that do. Simulated, a 95 % interval covered 91 to 95 % with 50
+# labelled pairs, and one file in eight held no pair that differs; with 100, 93.5 to 95 % and one in sixty
+# (tests/bench/human_coverage.py).
+MIN_LABELLED: Final = 100
+INDEPENDENT: Final = (
+    "items are taken as independent: ppi-python does not cluster, so with few clusters it is too narrow"
+)
+AT_RANDOM: Final = "the labelled items must be a random sample of the questions, the same in both arms"
+
+
+@dataclass(frozen=True)
+class Powered(Exportable):
+    """A mean by prediction-powered inference, in the unit of the labels (0 and 1), with its 95 % interval.
+
+    Attributes
+    ----------
+    labelled, unlabelled
+        Items that people labelled, and those with the judge's label only.
+    weight
+        Of the judge, λ in 0 .. 1: 0 is the mean of the people's labels alone.
+    raw
+        The judge's mean over all of these items.
+    people
+        The people's mean over those that they labelled.
+    """
+
+    mean: float
+    low: float
+    high: float
+    labelled: int
+    unlabelled: int
+    weight: float
+    raw: float
+    people: float
+
+
+@dataclass(frozen=True)
+class Against(Exportable):
+    """The judge held against people on the answers of one arm: agreement, and who passes what the other fails."""
+
+    agreement: Agreement
+    judge_only: int  # passed by the judge, not by people
+    people_only: int
+
+
+@dataclass(frozen=True)
+class HumanCheck(Exportable):
+    """What people's labels say beside a verdict.
+
+    Attributes
+    ----------
+    difference, arms
+        B − A over the pairs, and the accuracy of each arm by name; ``None`` where too few items are labelled.
+    against
+        Of each arm, by name, the judge held against people.
+    pairs
+        Items of the headline that people labelled in both arms.
+    unused
+        Labels of answers outside the headline, or without a judge's label.
+    reason
+        Why there is no difference.
+    """
+
+    source: str
+    difference: Powered | None
+    arms: dict[str, Powered | None]
+    against: dict[str, Against]
+    pairs: int
+    unused: int
+    reason: str = ""
+    caveats: tuple[str, ...] = (INDEPENDENT, AT_RANDOM)
+
+    def lines(self) -> list[str]:
+        """One line a statement, in percentage points."""
+        found = self.difference
+        lines = [f"people: {self.reason}"] if self.reason else []
+        if found is not None:
+            lines.append(
+                f"with {found.labelled} pairs labelled by people: {found.mean * 100:+.1f} pp, {found.low * 100:+.1f} "
+                f".. {found.high * 100:+.1f} (raw {found.raw * 100:+.1f}; people alone {found.people * 100:+.1f}; "
+                f"weight of the judge {found.weight:.2f}); the raw verdict decides"
+            )
+        for name, arm in self.arms.items():
+            if arm is not None:
+                lines.append(
+                    f"{name}: accuracy {arm.mean:.3f} ({arm.low:.3f} .. {arm.high:.3f}) with {arm.labelled} answers "
+                    f"labelled by people, {arm.raw:.3f} by the judge"
+                )
+        for name, item in self.against.items():
+            kappa = "none (one label only)" if item.agreement.kappa is None else f"{item.agreement.kappa:.2f}"
+            lines.append(
+                f"{name}: judge and people agree on {item.agreement.raw:.1%} of {item.agreement.n} answers, kappa "
+                f"{kappa}; the judge alone passes {item.judge_only}, people alone {item.people_only}"
+            )
+        if self.unused:
+            lines.append(f"{self.unused} labels are of answers outside the headline, or that the judge did not label")
+        if found is not None or any(arm is not None for arm in self.arms.values()):
+            lines += self.caveats
+        return lines
+
+
+def prediction_powered(y: Floats, predicted: Floats, rest: Floats, weight: float | None = None) -> Powered:
+    """The mean of a label that people gave to some items and a judge to all.
+
+    Mean = λ·mean(f, unlabelled) + mean(y − λ·f, labelled); variance = Var(λ·f)/N + Var(y − λ·f)/n; normal interval.
+
+    Parameters
+    ----------
+    y, predicted
+        People's and the judge's value of the labelled items, shape (n,).
+    rest
+        The judge's value of the others, shape (N,); may be empty, then people's labels are all there is.
+    weight
+        λ; ``None`` tunes it (PPI++), clipped to 0 .. 1: Cov(y, f) / ((1 + n/N)·Var(f)).
+
+    Raises
+    ------
+    UsageError
+        For no label, or lengths that differ.
+    MissingExtra
+        Without ppi-python.
+    """
+    if y.size == 0 or y.size != predicted.size:
+        raise UsageError(f"people: {y.size} labels for {predicted.size} answers; give one for each, and at least one")
+    mean_ci, point, classical = library()
+    pooled = np.concatenate([predicted, rest])
+    lam = weight
+    if lam is None:
+        lam = _tuned(y, predicted, rest, pooled)
+    if not rest.size or lam == 0:
+        lam, center, bounds = 0.0, float(y.mean()), classical(y, alpha=0.05)
+    else:
+        center = float(np.squeeze(point(y, predicted, rest, lam=lam)))
+        bounds = mean_ci(y, predicted, rest, alpha=0.05, lam=lam)
+    low, high = (float(np.squeeze(bound)) for bound in bounds)
+    return Powered(center, low, high, y.size, rest.size, lam, float(pooled.mean()), float(y.mean()))
+
+
+def _tuned(y: Floats, predicted: Floats, rest: Floats, pooled: Floats) -> float:
+    """The weight that makes the variance least, in 0 .. 1; 0 where the judge says the same of every item."""
+    variance = float(pooled.var(ddof=1)) if pooled.size > 1 else 0.0
+    if not rest.size or variance == 0:
+        return 0.0
+    covariance = float(((y - y.mean()) * (predicted - predicted.mean())).mean())
+    return min(1.0, max(0.0, covariance / ((1 + y.size / rest.size) * variance)))
+
+
+def library() -> tuple[Any, Any, Any]:
+    """The functions of ppi-python that are used.
+
+    Raises
+    ------
+    MissingExtra
+        When it is not installed.
+    UsageError
+        When it is, and does not import.
+    """
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what its dependencies say at import concerns no user of ours
+            from ppi_py import classical_mean_ci, ppi_mean_ci, ppi_mean_pointestimate
+    except ImportError:
+        raise MissingExtra("gate.human", "ppi") from None
+    except Exception as error:  # numba, on which it stands, fails in ways of its own
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"gate.human: ppi-python is installed and cannot be imported ({reason}); mend that") from error
+    return ppi_mean_ci, ppi_mean_pointestimate, classical_mean_ci
+
+
+def hear(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:
+    """Lay what people said beside every pair that has a verdict.
+
+    Parameters
+    ----------
+    groups
+        Arms that were compared, and their pairs, whose ``human`` is set.
+
+    Raises
+    ------
+    UsageError
+        When the file is not one of labels, or speaks of arms or questions that there are not.
+    Refused
+        When no pair has enough labels.
+    MissingExtra
+        Without ppi-python.
+    """
+    if settings.human is None:
+        return
+    path = Path(settings.human).expanduser()
+    labels = people.by_arm(path, people.read(path), [arm for arms, _ in groups for arm in arms])
+    library()
+    judged = []
+    for arms, pairs in groups:
+        named = {arm.name: arm for arm in arms}
+        for pair in pairs:
+            if pair.metric != ACCURACY:
+                raise UsageError(
+                    f"gate.human: {pair.metric} is no label of an answer; leave it out, or gate on answers"
+                )
+            if pair.verdict is not None:
+                a, b = named[pair.a], named[pair.b]
+                pair.human = _checked(path, a, b, labels)
+                judged.append(pair.human)
+    if judged and all(item.difference is None and not any(item.arms.values()) for item in judged):
+        raise Refused(f"gate.human={path}: {max(judged, key=lambda item: item.pairs).reason}")
+
+
+def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]]) -> HumanCheck:
+    """One pair; its rows line up, as it has a verdict."""
+    said = {arm.name: labels.get(str(arm.run.path), {}) for arm in (a, b)}
+    mine = {arm.name: _values(arm, said[arm.name]) for arm in (a, b)}
+    arms: dict[str, Powered | None] = {}
+    against: dict[str, Against] = {}
+    unused = 0
+    for arm in (a, b):
+        here = arm.headline_rows & arm.data.ok
+        labelled = here & np.isfinite(mine[arm.name])
+        unused += len(said[arm.name]) - int(labelled.sum())
+        arms[arm.name], _ = _estimate(mine[arm.name], arm.values, here, labelled)
+        if labelled.any():
+            against[arm.name] = _held(arm.values[labelled], mine[arm.name][labelled])
+    change = mine[b.name] - mine[a.name]  # NaN unless people labelled both
+    here = a.headline_rows & a.data.ok & b.data.ok
+    labelled = here & np.isfinite(change)
+    difference, reason = _estimate(change, b.values - a.values, here, labelled)
+    return HumanCheck(str(path), difference, arms, against, int(labelled.sum()), unused, reason)
+
+
+def _values(arm: Arm, given: Mapping[str, str]) -> Floats:
+    """1 where people say correct, 0 where not, NaN where they did not say; a row of the run each."""
+    values = np.full(len(arm.data), np.nan)
+    if given:
+        names = np.array([name.encode() for name in given], dtype=np.bytes_)
+        values[np.searchsorted(arm.data.ids, names)] = [label == CORRECT for label in given.values()]
+    return values
+
+
+def _estimate(mine: Floats, judge: Floats, here: Bools, labelled: Bools) -> tuple[Powered | None, str]:
+    """The estimate, or why there is none."""
+    count = int(labelled.sum())
+    if count < MIN_LABELLED:
+        return None, (
+            f"{count} items are labelled in both arms and {MIN_LABELLED} are needed: of fewer, too few differ "
+            f"(simulated with 50: none in one file of eight, and a 95 % interval that covers as little as 91 %); label "
+            f"more"
+        )
+    if np.ptp(mine[labelled]) == 0:
+        return None, f"people say the same of all {count} labelled items, from which no interval can be had; label more"
+    return prediction_powered(mine[labelled], judge[labelled], judge[here & ~labelled]), ""
+
+
+def _held(judge: Floats, mine: Floats) -> Against:
+    """Agreement on correct or not: an abstention counts as wrong, as it does in the gate."""
+    words = [[CORRECT if value == 1 else WRONG for value in values] for values in (judge, mine)]
+    return Against(
+        cohen_kappa(*words), int(((judge == 1) & (mine == 0)).sum()), int(((judge == 0) & (mine == 1)).sum())
+    )

@@ -1,0 +1,13 @@
+"""What goes wrong between a bridge and its system, before it is known which step of the contract it breaks."""
+
+from __future__ import annotations
+
+from runner.errors import RunnerError
+
+
+class Trouble(RunnerError):
+    """A call that failed, in one line. The bridge raises it again as the fault of the step that made the call."""
+
+
+class Refusal(Trouble):
+    """The system answered, and its answer is no: it is alive and in step."""

@@ -1,0 +1,203 @@
+"""A memory system that is a command: it speaks JSON lines on stdin and stdout.
+
+One object a line, an answer for every request, with the request's ``id``::
+
+    → {"id": 1, "op": "probe"}
+    ← {"id": 1, "ok": true, "build": "1.4.2", "embedder": "none", "capabilities": {"timestamps": true, …},
+       "ops": ["settle", "drop_derived", "erase", "close"]}
+    → {"id": 2, "op": "reset", "ns": "…", "knobs": {…}}                           ← {"id": 2, "ok": true}
+    → {"id": 3, "op": "write", "ns": "…", "events": [{"id": …, "time": …, "actor": …, "kind": …, "text": …,
+       "session": …, "project": …, "title": …, "checkpoint": …}, …]}              ← {"id": 3, "ok": true, "written": 20}
+    → {"id": 4, "op": "settle", "ns": "…", "deadline_s": 120}                     ← {"id": 4, "ok": true}
+    → {"id": 5, "op": "search", "ns": "…", "text": …, "now": …, "k": 10, "max_chars": null, "max_tokens": null,
+       "project": …, "agent": …, "mode": "default"}
+    ← {"id": 5, "ok": true, "hits": [{"key": …, "text": …, "score": …, "sources": [event ids], "time": …}, …]}
+    ← {"id": 5, "ok": false, "error": "what went wrong"}
+
+Hits come best first. ``probe``, ``settle``, ``drop_derived``, ``erase`` and ``close`` are optional: those that a probe
+(or ``settings.ops``) does not list are not sent, and a ``reset`` stands in for an ``erase``. The gold is never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import to_builtins
+from pydantic import Field
+
+from runner.config import ArmConfig
+from runner.errors import ConfigError
+from runner.http import start_of
+from runner.system import Opening
+from runner.system._bridge import Bridge, BridgeSettings
+from runner.system._declared import Settled, Told
+from runner.system._hits import HitPaths, hits_of
+from runner.system._jsonlines import Link
+from runner.system._pool import Pool
+from runner.system._serving import Served, Serving, Timeouts, build_of, placeholders
+from runner.system._settling import until
+from runner.system._template import of_query
+from runner.system._trouble import Refusal, Trouble
+from runner.types import Event, Query, Retrieval
+
+Op = Literal["probe", "reset", "write", "settle", "search", "drop_derived", "erase", "close"]
+
+
+class CommandSettings(BridgeSettings, Serving):
+    """How the process is started and what it understands."""
+
+    processes: Annotated[int, Field(ge=1, le=64)] = 1  # namespaces are shared out among so many
+    one_per_scenario: bool = False  # or a new process for every scenario: a system without namespaces gets them
+    in_flight: Annotated[int, Field(ge=1, le=256)] = 1  # requests that one process is sent before it has answered
+    batch: Annotated[int, Field(ge=1, le=100_000)] = 100  # events of one write
+    probe: bool = True  # whether it is asked what it can do
+    ops: list[Literal["settle", "drop_derived", "erase", "close"]] | None = None  # null: those that the probe lists
+    names: dict[Op, str] = Field(default_factory=dict)  # another word for an op, such as {search: read}
+    hits: HitPaths = HitPaths(at="hits", key="key", text="text", score="score", sources="sources", time="time")
+    timeouts: Timeouts = Timeouts()
+
+
+class CommandSystem(Bridge):
+    """A process that is asked in JSON lines."""
+
+    Settings = CommandSettings
+    settings: CommandSettings
+
+    def __init__(self, arm: ArmConfig) -> None:
+        super().__init__(arm)
+        wrong = placeholders(self.settings, (), "arm.settings.")
+        if wrong:
+            raise ConfigError(wrong)
+        self._ops: frozenset[str] = frozenset(self.settings.ops or ())
+        self._knobs: dict[str, Any] = dict(self.knobs.model_extra or {})
+        self._about: dict[str, Any] | None = None  # what the first process answered to a probe
+        self._pool: Pool[Link] = Pool(self._start, self.settings.processes, each=self.settings.one_per_scenario)
+        self.searches = self.settings.in_flight * self.settings.processes
+
+    # --- processes --------------------------------------------------------------------------------------------------
+
+    async def _open(self, opening: Opening) -> Settled:
+        await self._pool.first()
+        about = self._about or {}
+        self._check_knobs(about.get("knobs"))
+        settled = self._settled(
+            Told.of(about),
+            code=build_of(self.settings),
+            given={"namespaces": True} if self.settings.one_per_scenario else {},
+            extra={"probe": "answered" if about else "not answered"},
+        )
+        if settled.capabilities.durable and "drop_derived" not in self._ops:
+            raise Trouble("it is declared durable and has no op 'drop_derived', so that nobody can find out")
+        return settled
+
+    async def _start(self) -> Link:
+        link = Link(await Served.start(self.settings), self.settings.in_flight)
+        try:
+            about = await self._probed(link)
+            if self._about is not None and about != self._about:
+                raise Trouble("it was started again and answers the probe otherwise than before: another system")
+            self._about = about
+            if self.settings.ops is None:
+                self._ops = _ops_of(about)
+            if "close" in self._ops:
+                link.farewell = self._word("close")
+        except BaseException:
+            await link.stop()
+            raise
+        return link
+
+    async def _probed(self, link: Link) -> dict[str, Any]:
+        if not self.settings.probe:
+            return {}
+        try:
+            answer = await link.ask(self._word("probe"), self.settings.timeouts.start)
+        except Refusal:  # it knows no such op: then the arm declares what there is to say
+            return {}
+        return {name: value for name, value in answer.items() if name not in ("id", "ok")}
+
+    def _check_knobs(self, reads: Any) -> None:
+        """Hold the arm's knobs against those that the system says it reads, where it says so."""
+        if reads is None:
+            return
+        if not isinstance(reads, list) or not all(isinstance(name, str) for name in reads):
+            raise Trouble("its knobs are no list of names")
+        for name in self._knobs:
+            if name not in reads:
+                raise Trouble(f"arm.knobs.{name}: the system does not read it; it reads {', '.join(reads) or 'none'}")
+        for name in reads:
+            if name not in self._knobs:
+                raise Trouble(f"arm.knobs.{name}: is missing; state every knob: one that is off is sent off")
+
+    # --- steps ------------------------------------------------------------------------------------------------------
+
+    async def _reset(self, ns: str) -> None:
+        link = await self._pool.reset(ns)
+        await self._ask(link, "reset", ns)
+
+    async def _write(self, ns: str, events: Sequence[Event]) -> int:
+        answer = await self._ask(self._pool.of(ns), "write", ns, events=to_builtins(events))
+        taken = answer.get("written", len(events))
+        if taken != len(events):
+            raise Trouble(f"{len(events)} events were sent and {start_of(str(taken), 40)} were taken")
+        cut = answer.get("truncated", 0)
+        if isinstance(cut, bool) or not isinstance(cut, int) or cut < 0:
+            raise Trouble("'truncated' is no count of events")
+        return cut
+
+    async def _settle(self, ns: str, deadline_s: float) -> None:
+        if "settle" not in self._ops:
+            return
+        link = self._pool.of(ns)
+
+        async def ready() -> bool:
+            answer = await self._ask(link, "settle", ns, deadline_s=deadline_s)
+            return answer.get("settled", True) is True
+
+        await until(ready, deadline_s)
+
+    async def _search(self, ns: str, query: Query) -> Retrieval:
+        answer = await self._ask(self._pool.of(ns), "search", ns, **of_query(query))
+        notes = answer.get("notes") or []
+        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+            raise Trouble("'notes' is no list of texts")
+        return Retrieval(
+            hits=hits_of(answer, self.settings.hits),
+            notes=tuple(start_of(note, 60) for note in notes[:5]),
+            cached=answer.get("cached") is True,
+        )
+
+    async def _drop_derived(self, ns: str) -> None:
+        await self._ask(self._pool.of(ns), "drop_derived", ns)
+
+    async def _erase(self, ns: str) -> None:
+        try:
+            if not self.settings.one_per_scenario:  # where the process and its folder go, nothing is left to erase
+                await self._ask(self._pool.of(ns), "erase" if "erase" in self._ops else "reset", ns)
+        finally:
+            await self._pool.drop(ns)
+
+    async def _close(self) -> None:
+        await self._pool.close()
+
+    # --- helpers ----------------------------------------------------------------------------------------------------
+
+    def _batch(self) -> int:
+        return self.settings.batch
+
+    def _word(self, op: Op) -> str:
+        return self.settings.names.get(op, op)
+
+    async def _ask(self, link: Link, op: Op, ns: str, **fields: Any) -> dict[str, Any]:
+        knobs = {"knobs": self._knobs} if self._knobs else {}
+        return await link.ask(self._word(op), self.settings.timeouts.of(op), ns=ns, **fields, **knobs)
+
+
+def _ops_of(about: dict[str, Any]) -> frozenset[str]:
+    ops = about.get("ops", [])
+    if not isinstance(ops, list) or not all(isinstance(op, str) for op in ops):
+        raise Trouble("its ops are no list of names")
+    return frozenset(ops)
+
+
+SYSTEM = CommandSystem

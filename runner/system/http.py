@@ -1,0 +1,295 @@
+"""A memory system that is an HTTP server: which requests to send and where its answers hold what, all in YAML.
+
+Every step of the contract is a request with placeholders (:mod:`runner.system._template`)::
+
+    base_url: http://127.0.0.1:8000
+    reset:  {method: DELETE, path: "/users/{ns}", good: [404]}
+    write:  {path: /memories, body: {user: "{ns}", items: "{events}"}, batch: 50,
+             item: {id: "{event.id}", content: "{event.spoken}", at: "{event.time}"}}
+    settle: {method: GET, path: "/users/{ns}/status", ready: {at: state, values: [ready]}}
+    search: {path: /search, body: {user: "{ns}", query: "{text}", limit: "{k}"},
+             hits: {at: results, key: id, text: content, score: score, sources: id, time: at}}
+    erase:  {method: DELETE, path: "/users/{ns}"}
+
+Requests go through :mod:`runner.http`: a 429 waits, a 5xx is tried again, any other status that is not 2xx or listed in
+``good`` is a fault. So are a page, an empty answer and what is no JSON where an answer is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from runner.config import ArmConfig, Strict
+from runner.dotted import at, described
+from runner.errors import ConfigError
+from runner.http import Reply, start_of
+from runner.system import Opening
+from runner.system._bridge import Bridge, BridgeSettings
+from runner.system._client import Auth, Limits, Server, headers_of, is_page, json_of, problems_of
+from runner.system._declared import Settled, Told
+from runner.system._hits import HitPaths, hits_of
+from runner.system._host import Host, Serve
+from runner.system._settling import Waiting, until
+from runner.system._template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown, url_part
+from runner.system._trouble import Trouble
+from runner.types import Event, Query, Retrieval
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Status = Annotated[int, Field(ge=300, le=499)]
+
+
+class Call(Strict):
+    """One request. ``path`` is filled with escaped values; ``body`` is a template of JSON."""
+
+    method: Method = "POST"
+    path: Annotated[str, Field(pattern=r"^/")]
+    body: Any = None
+    good: tuple[Status, ...] = ()  # statuses besides 2xx that are no fault, such as the 404 of an erase
+
+
+class Write(Call):
+    """Storing events: one a request with ``{event.…}`` in it, or ``batch`` of them as ``{events}``."""
+
+    batch: Annotated[int, Field(ge=1, le=100_000)] = 1
+    item: Any = None  # what each of `{events}` is
+    taken: str | None = None  # path of the number of events that were taken
+    job: str | None = None  # path of what `settle` asks for as {job}
+
+
+class Settle(Call, Waiting):
+    """Asking until what was written can be found."""
+
+    method: Method = "GET"
+
+
+class Search(Call):
+    """A question, and the paths of the hits in its answer."""
+
+    hits: HitPaths
+
+
+class About(Call):
+    """What the server says of itself: paths of what goes into the record."""
+
+    method: Method = "GET"
+    build: str | None = None
+    embedder: str | None = None
+    reranker: str | None = None
+    index_revision: str | None = None
+
+
+class HttpSettings(BridgeSettings):
+    """Where the server is, and one request a step. A step without a request is not taken."""
+
+    base_url: str
+    auth: Auth | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    serve: Serve | None = None  # a command that starts the server; {port} is a free one, in base_url too
+    about: About | None = None  # asked first: the server is ready when it answers
+    reset: Call
+    write: Write
+    settle: Settle | None = None
+    search: Search
+    drop_derived: Call | None = None
+    erase: Call | None = None  # null: the reset stands in for it
+    limits: Limits = Limits()
+
+
+class HttpSystem(Bridge):
+    """A server that is asked over HTTP."""
+
+    Settings = HttpSettings
+    settings: HttpSettings
+
+    def __init__(self, arm: ArmConfig) -> None:
+        super().__init__(arm)
+        self._knobs = {f"knobs.{name}": value for name, value in (self.knobs.model_extra or {}).items()}
+        wrong = self._problems()
+        if wrong:
+            raise ConfigError(wrong)
+        self._host: Host | None = None
+        self._server: Server | None = None
+        self._jobs: dict[str, list[Any]] = {}
+        self.searches = self.settings.limits.concurrency
+
+    # --- checks -----------------------------------------------------------------------------------------------------
+
+    def _problems(self) -> list[str]:
+        settings, key = self.settings, "arm.settings."
+        port = ["port"] if settings.serve else []
+        found = unknown(settings.base_url, port, f"{key}base_url")
+        found += [] if found else problems_of(fill_text(settings.base_url, {"port": 1}), f"{key}base_url")
+        if settings.serve is not None:
+            found += settings.serve.problems(f"{key}serve.")
+        write, knobs = settings.write, [*self._knobs]
+        batched = "events" in named(write.body)
+        if batched != (write.item is not None):
+            found.append(f"{key}write: {{events}} in body and the template of each, item, belong together")
+        if write.batch > 1 and not batched:
+            found.append(f"{key}write.batch: {write.batch} events need {{events}} in body, and item for each of them")
+        steps: list[tuple[str, Call | None, Sequence[str]]] = [
+            ("about", settings.about, ()),
+            ("reset", settings.reset, ("ns",)),
+            ("write", write, ("ns", "events") if batched else ("ns", *EVENT)),
+            ("settle", settings.settle, ("ns", "job") if write.job else ("ns",)),
+            ("search", settings.search, ("ns", *QUERY)),
+            ("drop_derived", settings.drop_derived, ("ns",)),
+            ("erase", settings.erase, ("ns",)),
+        ]
+        read: set[str] = set(named(write.item))
+        found += unknown(write.item, [*EVENT, *knobs], f"{key}write.item")
+        for name, step, known in steps:
+            if step is not None:
+                found += unknown(step.path, [*known, *knobs], f"{key}{name}.path")
+                found += unknown(step.body, [*known, *knobs], f"{key}{name}.body")
+                read |= {*named(step.path), *named(step.body)}
+        unread = [name for name in knobs if name not in read]
+        return [*found, *(f"arm.{name}: no request sends it; write {{{name}}} where it belongs" for name in unread)]
+
+    # --- steps ------------------------------------------------------------------------------------------------------
+
+    async def _open(self, opening: Opening) -> Settled:
+        settings = self.settings
+        headers = headers_of(settings.auth, settings.headers)
+        url = settings.base_url
+        if settings.serve is not None:
+            self._host = Host(settings.serve)
+            url = fill_text(url, {"port": self._host.port})
+        self._server = Server(url, headers, settings.limits)
+        if self._host is not None:
+            await self._host.start(self._ready)
+        told = Told.of(await self._about())
+        if settings.about is None and self._host is None:
+            await self._server.reach()
+        settled = self._settled(
+            told,
+            code=self._host.code if self._host else None,
+            given={},
+            extra={"base_url": settings.base_url},
+        )
+        if settled.capabilities.durable and settings.drop_derived is None:
+            raise Trouble("it is declared durable and has no request drop_derived, so that nobody can find out")
+        return settled
+
+    async def _about(self) -> dict[str, Any]:
+        about = self.settings.about
+        if about is None:
+            return {}
+        reply = await self._send("about", about, {})
+        answer = json_of(reply, about.path)
+        found: dict[str, Any] = {}
+        for name in ("build", "embedder", "reranker", "index_revision"):
+            path = getattr(about, name)
+            value = at(answer, path)
+            if path is not None and value is None:
+                raise Trouble(f"about.{name}: nothing stands at '{path}'; the answer is {described(answer)}")
+            if value is not None:
+                found[name] = value if isinstance(value, str) else start_of(str(value), 100)
+        return found
+
+    async def _ready(self) -> None:
+        """Raise while the server that this arm starts does not answer yet."""
+        if self.settings.about is not None:
+            await self._about()
+        else:
+            await self._the_server().reach()
+
+    async def _reset(self, ns: str) -> None:
+        if self._host is not None:
+            await self._host.revive(self._ready)
+        self._jobs[ns] = []
+        await self._send("reset", self.settings.reset, {"ns": ns})
+
+    async def _write(self, ns: str, events: Sequence[Event]) -> int:
+        write = self.settings.write
+        values: dict[str, Any] = {"ns": ns}
+        if write.item is None:
+            values |= of_event(events[0])
+        else:
+            values["events"] = [fill(write.item, {**of_event(event), **self._knobs}) for event in events]
+        reply = await self._send("write", write, values)
+        if write.taken is not None or write.job is not None:
+            answer = json_of(reply, write.path)
+            taken = at(answer, write.taken)
+            if write.taken is not None and (isinstance(taken, bool) or taken != len(events)):
+                raise Trouble(
+                    f"{len(events)} events were sent and '{write.taken}' says {start_of(str(taken), 40)}; "
+                    f"the answer is {described(answer)}"
+                )
+            job = at(answer, write.job)
+            if write.job is not None:
+                if isinstance(job, bool) or not isinstance(job, str | int):
+                    raise Trouble(f"nothing to wait for at '{write.job}'; the answer is {described(answer)}")
+                self._jobs[ns].append(job)
+        return 0
+
+    async def _settle(self, ns: str, deadline_s: float) -> None:
+        settle = self.settings.settle
+        if settle is None:
+            return
+        jobs = self._jobs.get(ns, []) if self.settings.write.job else [None]
+
+        async def ready() -> bool:
+            while jobs:
+                reply = await self._send("settle", settle, {"ns": ns, "job": jobs[0]})
+                if settle.reads and not settle.over(json_of(reply, settle.path)):
+                    return False
+                jobs.pop(0)
+            return True
+
+        await until(ready, deadline_s, settle.every_s)
+
+    async def _search(self, ns: str, query: Query) -> Retrieval:
+        search = self.settings.search
+        reply = await self._send("search", search, {"ns": ns, **of_query(query)})
+        return Retrieval(hits=hits_of(json_of(reply, search.path), search.hits))
+
+    async def _drop_derived(self, ns: str) -> None:
+        if self.settings.drop_derived is None:
+            await super()._drop_derived(ns)
+        else:
+            await self._send("drop_derived", self.settings.drop_derived, {"ns": ns})
+
+    async def _erase(self, ns: str) -> None:
+        self._jobs.pop(ns, None)
+        await self._send("erase", self.settings.erase or self.settings.reset, {"ns": ns})
+
+    async def _close(self) -> None:
+        server, self._server = self._server, None
+        host, self._host = self._host, None
+        try:
+            if server is not None:
+                await server.close()
+        finally:
+            if host is not None:
+                await host.stop()
+
+    # --- helpers ----------------------------------------------------------------------------------------------------
+
+    def _batch(self) -> int:
+        return self.settings.write.batch
+
+    def _the_server(self) -> Server:
+        if self._server is None:
+            raise Trouble("the arm is not open")
+        return self._server
+
+    async def _send(self, step: str, request: Call, values: Mapping[str, Any]) -> Reply:
+        filled = {**values, **self._knobs}
+        path = fill_text(request.path, filled, url_part)
+        body = None if request.body is None else fill(request.body, filled)
+        try:
+            reply = await self._the_server().ask(request.method, path, body, request.good)
+        except Trouble as trouble:
+            if self._host is not None and self._host.why:
+                raise Trouble(f"{trouble}; {self._host.why}") from None
+            raise
+        if is_page(reply):
+            raise Trouble(f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}")
+        return reply
+
+
+SYSTEM = HttpSystem
