@@ -76,7 +76,14 @@ class Child:
             env=None if env is None else dict(env),
             cwd=cwd,
         )
-        return cls(process, _guard(process.pid, folder) if guarded else None)
+        child = cls(process, None)
+        if guarded:
+            try:
+                child._guard = _guard(process.pid, folder)
+            except BaseException:
+                await child.kill()
+                raise
+        return child
 
     @property
     def pid(self) -> int:

@@ -128,14 +128,13 @@ class Session(Sitting):
             for repeat in range(self._config.repeats):
                 said.append(await self._grading.label(question, row.text, repeat, row, models))
             row.models = tuple(dict.fromkeys([*row.models, *models]))
-            reasons = [label.reason for label in said]
-            conclude(row, [label.value for label in said], reasons)
+            conclude(row, said)
             texts = Texts(
                 id=probe.id,
                 question=question.text,
                 gold=question.gold,
                 answers=(row.text,),
-                reasons=tuple(reasons),
+                reasons=tuple(label.reason for label in said),
             )
             self._write(row, texts)
             if row.status == OK:

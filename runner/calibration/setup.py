@@ -56,7 +56,7 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
             )
             problems.append(f"{role}={model.name}: {why}; choose a model ({role}=gpt-4.1)")
     harness = attempt(harnesses.build, experiment.harness)
-    judge = attempt(Judge, experiment.judge)
+    judge = attempt(Judge, experiment.judge, harness.rubrics if harness else ())
     rephrasing = attempt(Rephrasing, experiment.reader) if phrasing == READER else None
     prices = attempt(Prices.load, experiment.run.prices)
     if problems:

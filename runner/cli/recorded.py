@@ -107,6 +107,8 @@ def _pair(arms: list[Arm], pair: Comparison, settings: GateConfig, where: str, o
         notes.append(f"{name}: an A/A pair; two different arms disagree more often")
     if b.instrument["fakes"] or a.instrument["fakes"]:
         notes.append(f"{name}: {', '.join(a.instrument['fakes'] or b.instrument['fakes'])}: a fake disagrees otherwise")
+    if pair.early is not None and b.left:
+        notes.append(f"{name}: decided early: what differs is of the questions until then, and likely too much")
     if found.icc is None:
         notes.append(f"{name}: the intraclass correlation cannot be told (one question a cluster); 0 is used")
     elif found.icc < 0:

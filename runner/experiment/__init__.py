@@ -82,6 +82,7 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
             "categories": dict(harness.categories),
             "comparable": sorted(harness.comparable),
             "headline": harness.headline(experiment.axis),
+            "rubrics": list(harness.rubrics),
         },
         "census": {
             "questions": ready.census.questions,
@@ -98,7 +99,7 @@ def judge_rows(config: ModelConfig, judge: Judge | None) -> dict[str, Any]:
     return {
         "judge.model": instruments.row_of_model(config.provider, config.model or config.name),
         "judge.params": instrument_params(config),
-        "judge.rubric": f"{judge.rubric_sha256} {judge.abstain_rubric_sha256}" if judge else "none",
+        "judge.rubric": judge.identity if judge else "none",
     }
 
 

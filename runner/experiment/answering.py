@@ -10,6 +10,7 @@ from runner.harness import Harness
 from runner.llm import Model, Request
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
+from runner.llm.verdicts import of_points
 from runner.record.usage import add
 from runner.safe import mask
 from runner.stats.agreement import majority_label
@@ -32,7 +33,16 @@ class Grading:
         EndpointUnusable
             When no call can succeed.
         """
-        request = self._judge.request(question, answer)
+        points = question.gold.rubric
+        if not points:
+            return await self._graded(question, answer, "", repeat, row, models)
+        # One call a point, one after the other: the benchmark's score is their mean.
+        return of_points([await self._graded(question, answer, point, repeat, row, models) for point in points])
+
+    async def _graded(
+        self, question: Question, answer: str, point: str, repeat: int, row: Row, models: list[str]
+    ) -> Label:
+        request = self._judge.request(question, answer, point)
         if isinstance(request, Label):
             return request
         try:
@@ -54,13 +64,20 @@ async def complete(
     return completion
 
 
-def conclude(row: Row, labels: Sequence[str], reasons: Sequence[str]) -> None:
-    """Write the labels into a row: with their majority, or, when no repeat has one, with the last fault as status."""
-    row.labels = tuple(labels)
-    if all(label in STATUSES for label in labels):
-        row.status, row.error = labels[-1], mask(reasons[-1])
-    else:
-        row.label = majority_label(labels)
+def conclude(row: Row, labels: Sequence[Label]) -> None:
+    """Write the labels into a row: with their majority, or, when no repeat has one, with the last fault as status.
+
+    Where the judge gives scores, their mean over the repeats that have one is the metric ``judge_score``.
+    """
+    values = [label.value for label in labels]
+    row.labels = tuple(values)
+    if all(value in STATUSES for value in values):
+        row.status, row.error = values[-1], mask(labels[-1].reason)
+        return
+    row.label = majority_label(values)
+    scores = [label.score for label in labels if label.score is not None]
+    if scores:
+        row.metrics["judge_score"] = sum(scores) / len(scores)
 
 
 class Answering:
@@ -90,19 +107,18 @@ class Answering:
         EndpointUnusable
             When no call can succeed.
         """
-        labels: list[str] = []
+        labels: list[Label] = []
         answers: list[str] = []
-        reasons: list[str] = []
         models: list[str] = []
         for repeat in range(self._repeats):
             label, answer = await self._once(question, context, repeat, row, models)
-            labels.append(label.value)
+            labels.append(label)
             answers.append(answer)
-            reasons.append(label.reason)
         row.models = tuple(dict.fromkeys(models))
-        texts.answers, texts.reasons = tuple(answers), tuple(reasons)
-        conclude(row, labels, reasons)
-        valid = [answer for label, answer in zip(labels, answers, strict=True) if label not in STATUSES]
+        texts.answers, texts.reasons = tuple(answers), tuple(label.reason for label in labels)
+        texts.rubric = question.rubric
+        conclude(row, labels)
+        valid = [answer for label, answer in zip(labels, answers, strict=True) if label.value not in STATUSES]
         if not valid:
             return
         scored = [self._harness.score_answer(question, answer) for answer in valid]

@@ -75,7 +75,9 @@ def forecast(experiment: Experiment) -> JudgeForecast:
                 continue
             row = source.rows[texts.id]
             by_category[row.category] = by_category.get(row.category, 0) + 1
-            question = Question(id=row.id, text=texts.question, category=row.category, gold=texts.gold)
+            question = Question(
+                id=row.id, text=texts.question, category=row.category, gold=texts.gold, rubric=texts.rubric
+            )
             said = repeated(row, texts.answers)
             for answer, can in zip(said, gradable(row, texts.answers), strict=True):
                 if not can:

@@ -54,7 +54,7 @@ def prepare(experiment: Experiment) -> Ready:
     system = attempt(systems.build, experiment.arm)
     accuracy = experiment.axis == "accuracy"
     reader = attempt(Reader, experiment.reader) if accuracy else None
-    judge = attempt(Judge, experiment.judge) if accuracy else None
+    judge = attempt(Judge, experiment.judge, harness.rubrics if harness else ()) if accuracy else None
     prices = attempt(Prices.load, experiment.run.prices)
     if problems:
         raise ConfigError(problems)

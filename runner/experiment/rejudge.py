@@ -68,9 +68,10 @@ def prepare(experiment: Experiment) -> Regrade:
         When it is damaged.
     """
     assert experiment.run.from_ is not None
+    source = open_recorded(experiment.run.from_)
     problems: list[str] = []
     try:
-        judge = Judge(experiment.judge)
+        judge = Judge(experiment.judge, source.instrument["harness"]["rubrics"])
     except ConfigError as error:
         problems += error.problems
     try:
@@ -79,7 +80,6 @@ def prepare(experiment: Experiment) -> Regrade:
         problems += error.problems
     if problems:
         raise ConfigError(problems)
-    source = open_recorded(experiment.run.from_)
     ids = sampled(source, experiment.run.sample, experiment.run.seed)
     return Regrade(experiment, source, judge, prices, ids, _instrument(experiment, source, judge, ids))
 
@@ -273,7 +273,7 @@ class Regrading(Sitting):
             usage=self._usage(recorded),
             started=time.time(),
         )
-        question = Question(id=row.id, text=texts.question, category=row.category, gold=texts.gold)
+        question = Question(id=row.id, text=texts.question, category=row.category, gold=texts.gold, rubric=texts.rubric)
         answers, can = repeated(recorded, texts.answers), gradable(recorded, texts.answers)
         models: list[str] = []
         labels: list[Label] = []
@@ -284,7 +284,7 @@ class Regrading(Sitting):
                 reason = texts.reasons[repeat] if repeat < len(texts.reasons) else ""
                 labels.append(Label(value=READER_ERROR, reason=reason))
         reasons = tuple(label.reason for label in labels)
-        conclude(row, [label.value for label in labels], reasons)
+        conclude(row, labels)
         row.models = tuple(dict.fromkeys([*self._read_by(recorded), *models]))
         return row, replace(texts, answers=answers, reasons=reasons)
 

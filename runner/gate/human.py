@@ -1,9 +1,6 @@
 """``gate.human``: prediction-powered inference from labels that people gave to a part of the recorded answers.
 
-People's labels are right and few, the judge's many and sometimes wrong. The estimate is the judge's mean over what
-nobody labelled plus the judge's mean error where people did (Angelopoulos et al. 2023), with the weight of the judge
-tuned to the data (PPI++, Angelopoulos, Duchi and Zrnic 2023): a judge that says nothing gets no weight, which leaves
-the people alone. Computed by ppi-python. Beside the raw difference, never in its place.
+Beside the raw difference, never in its place; :mod:`runner.stats.powered` has the estimate.
 """
 
 from __future__ import annotations
@@ -11,22 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from runner.config import GateConfig
-from runner.errors import MissingExtra, Refused, UsageError
+from runner.errors import Refused, UsageError
 from runner.gate import people
 from runner.gate.arm import ACCURACY, Arm
 from runner.gate.pair import Comparison
 from runner.stats.agreement import Agreement, cohen_kappa
 from runner.stats.export import Exportable
+from runner.stats.powered import Powered, library, prediction_powered
+from runner.stats.resample import Bools, Floats
 from runner.types import CORRECT, WRONG
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # Where arms seldom differ, few labels hold few pairs that do. Simulated, a 95 % interval covered 91 to 95 % with 50
 # labelled pairs, and one file in eight held no pair that differs; with 100, 93.5 to 95 % and one in sixty
@@ -36,32 +31,6 @@ INDEPENDENT: Final = (
     "items are taken as independent: ppi-python does not cluster, so with few clusters it is too narrow"
 )
 AT_RANDOM: Final = "the labelled items must be a random sample of the questions, the same in both arms"
-
-
-@dataclass(frozen=True)
-class Powered(Exportable):
-    """A mean by prediction-powered inference, in the unit of the labels (0 and 1), with its 95 % interval.
-
-    Attributes
-    ----------
-    labelled, unlabelled
-        Items that people labelled, and those with the judge's label only.
-    weight
-        Of the judge, λ in 0 .. 1: 0 is the mean of the people's labels alone.
-    raw
-        The judge's mean over all of these items.
-    people
-        The people's mean over those that they labelled.
-    """
-
-    mean: float
-    low: float
-    high: float
-    labelled: int
-    unlabelled: int
-    weight: float
-    raw: float
-    people: float
 
 
 @dataclass(frozen=True)
@@ -127,76 +96,6 @@ class HumanCheck(Exportable):
         if found is not None or any(arm is not None for arm in self.arms.values()):
             lines += self.caveats
         return lines
-
-
-def prediction_powered(y: Floats, predicted: Floats, rest: Floats, weight: float | None = None) -> Powered:
-    """The mean of a label that people gave to some items and a judge to all.
-
-    Mean = λ·mean(f, unlabelled) + mean(y − λ·f, labelled); variance = Var(λ·f)/N + Var(y − λ·f)/n; normal interval.
-
-    Parameters
-    ----------
-    y, predicted
-        People's and the judge's value of the labelled items, shape (n,).
-    rest
-        The judge's value of the others, shape (N,); may be empty, then people's labels are all there is.
-    weight
-        λ; ``None`` tunes it (PPI++), clipped to 0 .. 1: Cov(y, f) / ((1 + n/N)·Var(f)).
-
-    Raises
-    ------
-    UsageError
-        For no label, or lengths that differ.
-    MissingExtra
-        Without ppi-python.
-    """
-    if y.size == 0 or y.size != predicted.size:
-        raise UsageError(f"people: {y.size} labels for {predicted.size} answers; give one for each, and at least one")
-    mean_ci, point, classical = library()
-    pooled = np.concatenate([predicted, rest])
-    lam = weight
-    if lam is None:
-        lam = _tuned(y, predicted, rest, pooled)
-    if not rest.size or lam == 0:
-        lam, center, bounds = 0.0, float(y.mean()), classical(y, alpha=0.05)
-    else:
-        center = float(np.squeeze(point(y, predicted, rest, lam=lam)))
-        bounds = mean_ci(y, predicted, rest, alpha=0.05, lam=lam)
-    low, high = (float(np.squeeze(bound)) for bound in bounds)
-    return Powered(center, low, high, y.size, rest.size, lam, float(pooled.mean()), float(y.mean()))
-
-
-def _tuned(y: Floats, predicted: Floats, rest: Floats, pooled: Floats) -> float:
-    """The weight that makes the variance least, in 0 .. 1; 0 where the judge says the same of every item."""
-    variance = float(pooled.var(ddof=1)) if pooled.size > 1 else 0.0
-    if not rest.size or variance == 0:
-        return 0.0
-    covariance = float(((y - y.mean()) * (predicted - predicted.mean())).mean())
-    return min(1.0, max(0.0, covariance / ((1 + y.size / rest.size) * variance)))
-
-
-def library() -> tuple[Any, Any, Any]:
-    """The functions of ppi-python that are used.
-
-    Raises
-    ------
-    MissingExtra
-        When it is not installed.
-    UsageError
-        When it is, and does not import.
-    """
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what its dependencies say at import concerns no user of ours
-            from ppi_py import classical_mean_ci, ppi_mean_ci, ppi_mean_pointestimate
-    except ImportError:
-        raise MissingExtra("gate.human", "ppi") from None
-    except Exception as error:  # numba, on which it stands, fails in ways of its own
-        reason = f"{type(error).__name__}: {error}"
-        raise UsageError(f"gate.human: ppi-python is installed and cannot be imported ({reason}); mend that") from error
-    return ppi_mean_ci, ppi_mean_pointestimate, classical_mean_ci
 
 
 def hear(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:

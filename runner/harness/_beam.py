@@ -1,4 +1,4 @@
-"""The format of a BEAM chat and of its probing questions, parsed strictly.
+"""The format of a BEAM chat, parsed strictly.
 
 A chat comes in four shapes (mohammadtavakoli78/BEAM and its copies on Hugging Face):
 
@@ -9,53 +9,31 @@ A chat comes in four shapes (mohammadtavakoli78/BEAM and its copies on Hugging F
 
 A message is ``{role, id, content, question_type?, index?, time_anchor?}``. Message ids restart in every plan while
 evidence counts on through all of them: ids of a plan are offset by the last id before it, plus one.
-
-Questions are ``{ability: [question, …]}``; the Hugging Face copy has them as the text of a Python literal.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Final
 
-from runner.errors import DatasetError
-from runner.harness._fields import Where, kind
-
-# Where an ability's gold lies. Questions are numbered in this order, which is that of the published files.
-GOLD: Final = {
-    "abstention": "ideal_response",
-    "contradiction_resolution": "ideal_answer",
-    "event_ordering": "answer",
-    "information_extraction": "answer",
-    "instruction_following": "expected_compliance",
-    "knowledge_update": "answer",
-    "multi_session_reasoning": "answer",
-    "preference_following": "expected_compliance",
-    "summarization": "ideal_summary",
-    "temporal_reasoning": "answer",
-}
-ABSTENTION: Final = "abstention"
-ORDERING: Final = "event_ordering"
+from runner.harness._beam_questions import Probe, probes
+from runner.harness._fields import Where
 
 _MEANT: Final = "published BEAM data"
 _MESSAGE: Final = frozenset({"role", "id", "content", "question_type", "index", "time_anchor"})
 _BATCH: Final = frozenset({"batch_number", "time_anchor", "turns"})
 _DATE: Final = re.compile(r"([A-Za-z]+)[-\s]+(\d{1,2})[-,\s]+(\d{4})")
-_MONTHS: Final = {
-    name: number
-    for number, name in enumerate(
-        "january february march april may june july august september october november december".split(), start=1
-    )
-}
+_MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _MARKER: Final = re.compile(r"\s*->->\s*\d+\s*,\s*(?:\d+|N/A)\s*$")
 _PLAN: Final = re.compile(r"plan-\d{1,4}")
-_LARGEST: Final = 8 << 20  # bytes of a Python literal that is read; the published ones have some 40,000
-_DEEPEST: Final = 20  # brackets of a literal that may be open at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +43,6 @@ class Message:
     text: str
     time: datetime | None
     session: str  # its batch
-
-
-@dataclass(frozen=True)
-class Probe:
-    """One probing question. ``evidence`` are message ids, each once."""
-
-    ability: str
-    question: str
-    answer: str
-    rubric: tuple[str, ...]
-    evidence: tuple[str, ...]
-    unresolved: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -111,7 +77,7 @@ def parse(harness: str, name: str, chat: object, plans: object, questions: objec
     messages, known = _messages(where, batches, met)
     if not messages:
         raise where.fail("it holds no message")
-    return Chat(messages, _probes(where, questions, known, met), +met)
+    return Chat(messages, probes(where, questions, known, met), +met)
 
 
 # --- messages ------------------------------------------------------------------------------------------------------
@@ -183,13 +149,14 @@ def _messages(
             if counted is not None:
                 met["ids that jump"] += counted not in (offset, last + 1)
                 last = ids = counted
-                known.setdefault(counted, []).append(name)
             met["speaker twice in a row"] += role == before
             before = role
-            if text:
-                found.append(Message(name, role, text, time, batch.name))
-            else:
+            if not text:
                 met["empty messages, left out"] += 1
+                continue
+            found.append(Message(name, role, text, time, batch.name))
+            if counted is not None:
+                known.setdefault(counted, []).append(name)
     return _by_time(found, met), known
 
 
@@ -206,9 +173,7 @@ def _said(where: Where, message: Mapping[str, Any], met: Counter[str]) -> tuple[
     return role, text.strip()
 
 
-def _name(
-    where: Where, value: object, offset: int, names: set[str], met: Counter[str]
-) -> tuple[str, int | None]:
+def _name(where: Where, value: object, offset: int, names: set[str], met: Counter[str]) -> tuple[str, int | None]:
     """A name that no other message has, and the id that evidence counts in."""
     if value is None:
         met["messages without an id"] += 1
@@ -230,9 +195,7 @@ def _by_time(messages: list[Message], met: Counter[str]) -> tuple[Message, ...]:
     keys: list[datetime] = []
     for message in messages:
         keys.append(message.time or (keys[-1] if keys else datetime.min))
-    met["messages dated before the one ahead of them, sorted"] += sum(
-        late < early for early, late in zip(keys, keys[1:], strict=False)
-    )
+    met["messages dated before the one ahead of them, sorted"] += sum(late < early for early, late in pairwise(keys))
     order = sorted(range(len(messages)), key=keys.__getitem__)  # stable
     return tuple(messages[at] for at in order)
 
@@ -242,104 +205,9 @@ def _date(where: Where, value: object) -> datetime | None:
     if value is None or value == "":
         return None
     match = _DATE.fullmatch(where.text(value).strip())
-    month = next((n for name, n in _MONTHS.items() if match and name.startswith(match[1].lower()[:9])), 0)
     try:
-        if match is None or len(match[1]) < 3:
+        if match is None:
             raise ValueError
-        return datetime(int(match[3]), month, int(match[2]))
+        return datetime(int(match[3]), _MONTHS.index(match[1].lower()) + 1, int(match[2]))
     except ValueError:
         raise where.fail(f"the date {str(value)[:40]!r} is not like 'March-15-2024'") from None
-
-
-# --- questions -----------------------------------------------------------------------------------------------------
-
-
-def _probes(where: Where, value: object, known: Mapping[int, list[str]], met: Counter[str]) -> tuple[Probe, ...]:
-    where = where.at(", questions")
-    if isinstance(value, str):
-        value = literal(where, value)
-        met["questions told as a Python literal"] += 1
-    by_ability = where.mapping(value, GOLD, ())
-    found = []
-    for ability, field in GOLD.items():
-        for number, item in enumerate(where.at(f", {ability}").list(by_ability.get(ability, []))):
-            found.append(_probe(where.at(f", {ability} {number}"), ability, field, item, known, met))
-    if not found:
-        raise where.fail("there are none")
-    return tuple(found)
-
-
-def _probe(
-    where: Where, ability: str, field: str, value: object, known: Mapping[int, list[str]], met: Counter[str]
-) -> Probe:
-    item = where.mapping(value, None, ("question", field, "rubric"))
-    rubric = tuple(where.at(", rubric").text(point) for point in where.at(", rubric").list(item["rubric"]))
-    if not rubric:
-        raise where.fail("the rubric has no point")
-    mentions = item.get("total_mentions")
-    met["total_mentions that is not the number of points"] += type(mentions) is int and mentions != len(rubric)
-    cited = item.get("source_chat_ids")
-    shape = "absent" if cited is None else "empty" if not cited else kind(cited)
-    met[f"source_chat_ids {shape}"] += ability != ABSTENTION
-    evidence: dict[str, None] = {}
-    unresolved = []
-    for number in dict.fromkeys(_cited(where.at(", source_chat_ids"), cited)):
-        names = known.get(number, [])
-        if len(names) == 1:
-            evidence[names[0]] = None
-        else:  # of two messages of one id, nothing tells which is meant
-            unresolved.append(f"{number}{' (twice)' if names else ''}")
-    return Probe(
-        ability=ability,
-        question=where.at(", question").text(item["question"]).strip(),
-        answer=_gold(where.at(f", {field}"), item[field]),
-        rubric=rubric,
-        evidence=tuple(evidence),
-        unresolved=tuple(unresolved),
-    )
-
-
-def _gold(where: Where, value: object) -> str:
-    """The ideal answer; a list is told in lines."""
-    if isinstance(value, list):
-        return "\n".join(where.answer(item) for item in value)
-    return where.answer(value)
-
-
-def _cited(where: Where, value: object) -> Iterator[int]:
-    """Message ids of a list, of lists in it, of a mapping of lists, or of nothing."""
-    if value is None:
-        return
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _cited(where, item)
-    elif type(value) is int:
-        yield value
-    else:
-        raise where.fail(f"expected message ids, found {kind(value)}")
-
-
-def literal(where: Where, text: str) -> object:
-    """A Python literal as data: nothing in it is executed, and its size and depth are bounded.
-
-    Raises
-    ------
-    DatasetError
-        When it is too large, nested too deeply, or no literal.
-    """
-    if len(text) > _LARGEST:
-        raise where.fail(f"a literal of {len(text)} characters is larger than any published one")
-    depth = deepest = 0
-    for match in re.finditer(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|([\[{(])|([\]})])", text, re.DOTALL):
-        depth += bool(match[1]) - bool(match[2])
-        deepest = max(deepest, depth)
-    if deepest > _DEEPEST:
-        raise where.fail("the literal is nested too deeply")
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise where.fail("the text is not a Python literal") from None
-
-

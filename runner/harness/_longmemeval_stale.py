@@ -7,39 +7,46 @@ of those older words, and these are at least half of what it says beyond the wor
 has a number, only numbers count.
 
 It errs on the quiet side: a paraphrase of the old value goes unseen. It says nothing where the evidence has one age.
-Words are SQuAD tokens, with small numbers as digits.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from runner.harness._longmemeval import Item
-from runner.score.lexical import squad_tokens
 from runner.types import Fact
 
 SUPERSEDED: Final = "superseded"
 CURRENT: Final = "current"
 
+_WORD: Final = re.compile(r"[a-z]+|\d+(?:\.\d+)?")  # 27:12 is two numbers, as "27 minutes and 12 seconds" is
+_GROUPED: Final = re.compile(r"(?<=\d),(?=\d{3})|['’]")
 _NUMBERS: Final = {
     word: str(value)
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
+        _WORD.findall(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+            "seventeen eighteen nineteen twenty"
+        )
     )
 }
 _STOP: Final = frozenset(
-    "i you he she it we they me him her us them my your his its our their mine yours is are was were be been being am "
-    "do does did have has had will would can could should may might must and or but if so as of in on at to for from "
-    "by with about into than then that this these those there here what which who whom when where why how not no yes "
-    "just also very really now currently im ive youve youre its thats dont didnt".split()
+    _WORD.findall(
+        "a an the i you he she it we they me him her us them my your his its our their mine yours is are was were be "
+        "been being am do does did have has had will would can could should may might must and or but if so as of in "
+        "on at to for from by with about into than then that this these those there here what which who whom when "
+        "where why how not no yes just also very really now currently im ive youve youre thats dont didnt"
+    )
 )
 
 
 def facts(item: Item) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """What sets the current value and the superseded one apart, as facts to carry and to avoid; both empty where
-    the evidence has one age."""
+    """What sets the current value apart and what the superseded one, as facts to carry and to avoid.
+
+    Both are empty where the evidence has one age.
+    """
     dates = sorted({session.time for session in item.evidence})
     if len(dates) < 2:
         return (), ()
@@ -61,8 +68,8 @@ def stale(answer: str, question: str, gold: Iterable[str], current: Fact, supers
     said = words([answer]) - words([question])
     right = words(gold)
     old = set(superseded.any)
-    if any(word.isdigit() for word in right):
-        said = {word for word in said if word.isdigit()}
+    if any(_number(word) for word in right):
+        said = {word for word in said if _number(word)}
     if said & set(current.any):
         return False
     found = said & old
@@ -70,6 +77,10 @@ def stale(answer: str, question: str, gold: Iterable[str], current: Fact, supers
 
 
 def words(texts: Iterable[str]) -> set[str]:
-    """The words that carry meaning, small numbers as digits."""
-    found = (_NUMBERS.get(token, token) for text in texts for token in squad_tokens(text))
-    return {word for word in found if word not in _STOP}
+    """The words that carry meaning, lower case, and the numbers, small ones as digits."""
+    found = (token for text in texts for token in _WORD.findall(_GROUPED.sub("", text.lower())))
+    return {_NUMBERS.get(word, word) for word in found if word not in _STOP}
+
+
+def _number(word: str) -> bool:
+    return word[0].isdigit()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -26,7 +26,7 @@ class LargeFile:
     pinned: bool
 
 
-def verified(harness: str, dataset: Dataset, known: Callable[[str], str | None]) -> LargeFile:
+def verified(harness: str, dataset: Dataset, known: Mapping[str, str] | None = None) -> LargeFile:
     """Find a dataset's file, downloading it on first use, and verify it without loading it.
 
     Parameters
@@ -36,7 +36,7 @@ def verified(harness: str, dataset: Dataset, known: Callable[[str], str | None])
     dataset
         As :func:`runner.harness._source.read_source` takes it.
     known
-        Says which other published file a digest is that does not match the pin, when it can tell.
+        Digests of published files, and what each is: what a file that does not match the pin may turn out to be.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def verified(harness: str, dataset: Dataset, known: Callable[[str], str | None])
     """
     path = local_copy(harness, dataset)
     sha = sha256_of(harness, path)
-    check_pin(harness, str(path), sha, dataset.sha256, known(sha))
+    check_pin(harness, str(path), sha, dataset.sha256, (known or {}).get(sha))
     return LargeFile(path, sha, dataset.sha256 is not None)
 
 

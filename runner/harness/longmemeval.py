@@ -41,9 +41,9 @@ from runner.types import Event, Gold, Hit, Question, Scenario
 
 LICENCE: Final = "MIT"
 PUBLISHED: Final = {
-    "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c": "the oracle file: harness=longmemeval_oracle",
-    "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442": "the S file: harness=longmemeval",
-    "9d79e5524794a2e6900a3aa9cb7d9152c5a3e8319c9a87c25494ba1eacee495f": "the M file: harness=longmemeval_m",
+    "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c": "it is oracle: harness=longmemeval_oracle",
+    "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442": "it is S: harness=longmemeval",
+    "9d79e5524794a2e6900a3aa9cb7d9152c5a3e8319c9a87c25494ba1eacee495f": "it is M: harness=longmemeval_m",
 }
 
 _RUBRIC: Final = {PREFERENCE: "longmemeval_preference", TEMPORAL: "longmemeval_temporal", UPDATE: "longmemeval_update"}
@@ -80,7 +80,7 @@ class LongMemEval(Harness):
 
     @cached_property
     def _file(self) -> LargeFile:
-        return verified(self.name, self.config.dataset, lambda sha: PUBLISHED.get(sha) and f"it is {PUBLISHED[sha]}")
+        return verified(self.name, self.config.dataset, PUBLISHED)
 
     @cached_property
     def _patching(self) -> Patching:

@@ -26,6 +26,7 @@ class About(Struct, kw_only=True):
     categories: dict[str, str]
     comparable: list[str]
     headline: str
+    rubrics: list[str] = field(default_factory=list)  # the benchmark's own rubric files
 
 
 class Counted(Struct, kw_only=True):

@@ -19,10 +19,14 @@ from runner.score.lexical import locomo_tokens
 
 ENOUGH: Final = 0.5  # of a reference event's words that an item must hold to be that event
 
+# As the stemmer leaves them: this is "thi", was is "wa".
 _STOP: Final = frozenset(
-    "a an and are as at be been but by did do for from had has have he her his how i in into is it it its me my of on "
-    "or our she so than that the their them then there they thi this to us wa was we were what when where which who "
-    "will with you your llm respons should contain state mention".split()
+    re.findall(
+        "[a-z]+",
+        "a an and are as at be been but by did do for from had has have he her his how i in into is it its me my of on "
+        "or our she so than that the their them then there they thi to us wa was we were what when where which who "
+        "will with you your",
+    )
 )
 _MARK: Final = re.compile(r"(?:^|(?<=[\s:;,.]))\(?\d{1,2}[.)](?=\s|[A-Za-z*\"'])")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•–—]+|\(?\d{1,2}[.):]|\(?[a-z][.)]|#+)\s*")

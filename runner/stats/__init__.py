@@ -71,6 +71,7 @@ _WHERE: Final = {
     "correct_for_judge": "calibration",
     "discordant_e_value": "sequential",
     "is_decided": "sequential",
+    "prediction_powered": "powered",
     "SignWatch": "sequential",
     "Design": "planning",
     "Assumed": "planning",

@@ -15,10 +15,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from runner.http import start_of
-from runner.process import exit_of
 from runner.safe import mask
 from runner.system._client import http_client
 from runner.system._serving import Served
+from runner.system._stdio import stdio
 from runner.system._trouble import Refusal, Trouble
 
 if TYPE_CHECKING:
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LINE_MAX: Final = 32_000_000  # bytes of one message
-_NOISE_MAX: Final = 100  # lines that are no message, until the server counts as flooding
-_PARTING_S: Final = 2.0  # that a server has to end by itself once its stdin is closed
 _CONNECTIONS: Final = 64
+_LEAVING_S: Final = 5.0  # that a connection has to be left in good manners
+_ENDING_S: Final = 0.2  # from a closed connection to when it is seen why
 
 Handshake = Literal["auto", "legacy"]
 
@@ -65,7 +64,7 @@ class Session:
             When it does not greet in time; it is killed then.
         """
         session = cls(served.name, in_flight, served)
-        await session._begin(session._stdio(served), start_s, handshake)
+        await session._begin(stdio(served, session._condemn), start_s, handshake)
         return session
 
     @classmethod
@@ -88,7 +87,10 @@ class Session:
         self.why = self.why or f"{self.name} was stopped"
         self._leave.set()
         if self._task is not None:
-            await asyncio.wait((self._task,))
+            _, late = await asyncio.wait((self._task,), timeout=_LEAVING_S)
+            for task in late:
+                task.cancel()
+                await asyncio.wait((task,), timeout=_LEAVING_S)
         if self._served is not None:
             await self._served.kill()
 
@@ -127,7 +129,8 @@ class Session:
         except BaseException as error:  # of the transport, of the protocol, of the SDK: the session is over
             log.info("%s: the session ended", self.name, exc_info=True)
             if not (self._leave.is_set() and greeted.is_set()):
-                self._condemn(f"is no MCP server that can be used ({_first(error)})")
+                lost = "broke the connection" if greeted.is_set() else "is no MCP server that can be used"
+                self._condemn(f"{lost} ({_first(error)})")
         finally:
             self._client = None
             self._condemn("closed the connection")
@@ -182,6 +185,7 @@ class Session:
 
     async def _asked(self, what: str, timeout_s: float, send: Any) -> Any:
         from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
         async with self._slots:
             client = self._client
@@ -201,23 +205,21 @@ class Session:
                     self._condemn(f"was killed in the middle of '{what}', which took too long for the run")
                 raise
             except MCPError as error:
-                await self._ending()
-                if self.why:
+                if error.code in (CONNECTION_CLOSED, INVALID_REQUEST):  # the latter: it knows this session no more
+                    await self._ending()
+                    self._condemn(f"closed the connection ({start_of(error.message, 100)})")
                     raise Trouble(self.why) from None
                 raise Refusal(f"'{what}' failed: {start_of(error.message, 300)}") from None
             except Exception as error:  # what came back is not what the protocol or the tool's own schema says
                 log.info("%s: %s", self.name, what, exc_info=True)
-                await self._ending()
                 raise Trouble(self.why or f"'{what}': {_first(error)}") from None
 
     async def _ending(self) -> None:
-        """Give a server that is ending the time to be seen to end."""
+        """Give a connection that was closed the time to be seen why."""
         for _ in range(20):
-            if self.why or self._served is None:
+            if self.why:
                 return
-            if self._served.child.code is None:
-                await asyncio.sleep(0)
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(_ENDING_S / 20)
 
     def _condemn(self, why: str) -> None:
         """The end, for the first reason only."""
@@ -229,81 +231,6 @@ class Session:
         if self._served is not None:
             self._served.child.strike()
         self._leave.set()
-
-    # --- stdio ------------------------------------------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def _stdio(self, served: Served) -> AsyncIterator[Any]:
-        """The streams of a process, as the SDK wants them; it is gone when they are left."""
-        import anyio
-        from mcp.shared.message import SessionMessage
-
-        inward, reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        writes, outward = anyio.create_memory_object_stream[SessionMessage](0)
-        listening = asyncio.create_task(served.child.listen())
-
-        async def write() -> None:
-            async with outward:
-                async for message in outward:
-                    line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await served.child.feed(line.encode("utf-8", "replace") + b"\n")
-
-        async def read() -> None:
-            async with inward:
-                try:
-                    async for message in self._messages(served):
-                        await inward.send(message)
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    return  # the session has left
-                code = await served.child.ending(listening)
-                self._condemn(exit_of(code))
-
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(read)
-                tasks.start_soon(write)
-                try:
-                    yield reads, writes
-                finally:
-                    with anyio.CancelScope(shield=True):
-                        await self._part(served, listening)
-                    tasks.cancel_scope.cancel()
-        finally:
-            listening.cancel()
-            for stream in (inward, reads, writes, outward):
-                stream.close()
-
-    async def _part(self, served: Served, listening: asyncio.Task[None]) -> None:
-        """Close its stdin, wait a little, then kill what is left."""
-        await served.child.hang_up()
-        await asyncio.wait((listening,), timeout=_PARTING_S if served.child.code is None else 0.1)
-        await served.kill()
-
-    async def _messages(self, served: Served) -> AsyncIterator[Any]:
-        """What it prints, a message a line; lines that are none are logged and left out, up to a point."""
-        from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
-
-        line = bytearray()
-        noise = 0
-        while chunk := await served.child.chunk():
-            first, *others = chunk.split(b"\n")
-            line += first
-            for other in others:
-                whole, line = bytes(line), bytearray(other)
-                if not whole.strip():
-                    continue
-                try:
-                    yield SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False))
-                except ValueError:
-                    noise += 1
-                    log.warning("%s printed on stdout what is no message: %s", self.name, start_of(whole))
-                    if noise > _NOISE_MAX:
-                        self._condemn(f"printed more than {_NOISE_MAX} lines that are no message and was killed")
-                        return
-            if len(line) > LINE_MAX:
-                self._condemn(f"printed a line of more than {LINE_MAX // 1_000_000} MB and was killed")
-                return
 
 
 class Contents(list[Any]):

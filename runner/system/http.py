@@ -18,11 +18,11 @@ Requests go through :mod:`runner.http`: a 429 waits, a 5xx is tried again, any o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from pydantic import Field
 
-from runner.config import ArmConfig, Strict
+from runner.config import ArmConfig
 from runner.dotted import at, described
 from runner.errors import ConfigError
 from runner.http import Reply, start_of
@@ -30,55 +30,13 @@ from runner.system import Opening
 from runner.system._bridge import Bridge, BridgeSettings
 from runner.system._client import Auth, Limits, Server, headers_of, is_page, json_of, problems_of
 from runner.system._declared import Settled, Told
-from runner.system._hits import HitPaths, hits_of
+from runner.system._hits import hits_of
 from runner.system._host import Host, Serve
-from runner.system._settling import Waiting, until
+from runner.system._requests import About, Call, Search, Settle, Write
+from runner.system._settling import until
 from runner.system._template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown, url_part
 from runner.system._trouble import Trouble
 from runner.types import Event, Query, Retrieval
-
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Status = Annotated[int, Field(ge=300, le=499)]
-
-
-class Call(Strict):
-    """One request. ``path`` is filled with escaped values; ``body`` is a template of JSON."""
-
-    method: Method = "POST"
-    path: Annotated[str, Field(pattern=r"^/")]
-    body: Any = None
-    good: tuple[Status, ...] = ()  # statuses besides 2xx that are no fault, such as the 404 of an erase
-
-
-class Write(Call):
-    """Storing events: one a request with ``{event.…}`` in it, or ``batch`` of them as ``{events}``."""
-
-    batch: Annotated[int, Field(ge=1, le=100_000)] = 1
-    item: Any = None  # what each of `{events}` is
-    taken: str | None = None  # path of the number of events that were taken
-    job: str | None = None  # path of what `settle` asks for as {job}
-
-
-class Settle(Call, Waiting):
-    """Asking until what was written can be found."""
-
-    method: Method = "GET"
-
-
-class Search(Call):
-    """A question, and the paths of the hits in its answer."""
-
-    hits: HitPaths
-
-
-class About(Call):
-    """What the server says of itself: paths of what goes into the record."""
-
-    method: Method = "GET"
-    build: str | None = None
-    embedder: str | None = None
-    reranker: str | None = None
-    index_revision: str | None = None
 
 
 class HttpSettings(BridgeSettings):

@@ -31,10 +31,10 @@ from runner.system._bridge import Bridge, BridgeSettings
 from runner.system._client import Auth, Limits, Server, headers_of, is_page, json_of, problems_of
 from runner.system._declared import UNKNOWN, Settled
 from runner.system._hits import HitPaths, hits_of
+from runner.system._requests import Call, Search, Settle, Write
 from runner.system._settling import State, until
 from runner.system._template import EVENT, QUERY, fill, fill_text, of_event, of_query, unknown, url_part
 from runner.system._trouble import Trouble
-from runner.system.http import Call, Search, Settle, Write
 from runner.system.parts.hits import within
 from runner.types import Event, Query, Retrieval
 

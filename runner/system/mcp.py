@@ -16,6 +16,7 @@ hit. A server without namespaces gets them with ``one_per_scenario``: a new proc
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from typing import Annotated, Any, Final
 from msgspec.structs import replace
 from pydantic import Field
 
-from runner.config import ArmConfig, Strict, did_you_mean
+from runner.config import ArmConfig
 from runner.dotted import at, described
 from runner.errors import ConfigError
 from runner.http import start_of
@@ -32,43 +33,19 @@ from runner.system import Opening
 from runner.system._bridge import Bridge, BridgeSettings
 from runner.system._client import Auth, headers_of, problems_of
 from runner.system._declared import Settled, Told
-from runner.system._hits import HitPaths, hits_of
+from runner.system._hits import hits_of
 from runner.system._host import Host, Serve
 from runner.system._pool import Pool
 from runner.system._serving import Served, Serving, Timeouts, build_of, placeholders
 from runner.system._session import Contents, Handshake, Session
-from runner.system._settling import Waiting, until
+from runner.system._settling import until
 from runner.system._template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown
+from runner.system._tools import SearchTool, SettleTool, ToolCall, WriteTool, check_tools
 from runner.system._trouble import Trouble
 from runner.types import Event, Query, Retrieval
 
 EXTRA: Final = "mcp"
 _HALF: Final = re.compile("[\ud800-\udfff]")
-
-
-class ToolCall(Strict):
-    """One tool and the template of its arguments."""
-
-    tool: str
-    arguments: dict[str, Any] = Field(default_factory=dict)
-
-
-class WriteTool(ToolCall):
-    """Storing events: one a call with ``{event.…}`` in it, or ``batch`` of them as ``{events}``."""
-
-    batch: Annotated[int, Field(ge=1, le=100_000)] = 1
-    item: Any = None  # what each of `{events}` is
-    taken: str | None = None  # path of the number of events that were taken, or of the list of them
-
-
-class SettleTool(ToolCall, Waiting):
-    """Asking until what was written can be found."""
-
-
-class SearchTool(ToolCall):
-    """A question, and the paths of the hits in its result."""
-
-    hits: HitPaths
 
 
 class McpSettings(BridgeSettings):
@@ -161,38 +138,6 @@ class McpSystem(Bridge):
         unread = [name for name in knobs if name not in read]
         return [*found, *(f"arm.{name}: no tool is sent it; write {{{name}}} where it belongs" for name in unread)]
 
-    async def _check_tools(self, session: Session) -> None:
-        """Hold the declared tools against those that the server lists.
-
-        Raises
-        ------
-        ConfigError
-            With a line for every tool and argument that it does not have.
-        """
-        tools = await session.tools(self.settings.timeouts.start)
-        found = []
-        for name, step, _ in self._steps():
-            key = f"arm.settings.{name}"
-            tool = tools.get(step.tool)
-            if tool is None:
-                hint = did_you_mean(step.tool, tools)
-                found.append(f"{key}.tool: the server has no tool '{step.tool}'{hint}; it has {', '.join(tools)}")
-                continue
-            takes = tool.input_schema.get("properties", {})
-            closed = tool.input_schema.get("additionalProperties") is False or bool(takes)
-            for argument in step.arguments:
-                if closed and argument not in takes:
-                    hint = did_you_mean(argument, takes)
-                    found.append(
-                        f"{key}.arguments.{argument}: tool '{step.tool}' takes no such argument{hint}; "
-                        f"it takes {', '.join(takes) or 'none'}"
-                    )
-            for argument in tool.input_schema.get("required", []):
-                if argument not in step.arguments:
-                    found.append(f"{key}.arguments.{argument}: is missing; tool '{step.tool}' needs it")
-        if found:
-            raise ConfigError(found)
-
     # --- steps ------------------------------------------------------------------------------------------------------
 
     async def _open(self, opening: Opening) -> Settled:
@@ -203,14 +148,18 @@ class McpSystem(Bridge):
             self._host = Host(settings.serve)
             await self._host.start(self._host.listens)
         session = await self._pool.first()
-        await self._check_tools(session)
+        check_tools(await session.tools(settings.timeouts.start), self._steps())
         about = session.about
         started = settings.stdio or settings.serve
         settled = self._settled(
             Told.of(about),
             code=build_of(started) if started is not None else None,
             given={"namespaces": True} if settings.one_per_scenario else {},
-            extra={"protocol": about["protocol"], "server": about.get("build", "")},
+            extra={
+                "protocol": about["protocol"],
+                "server": about.get("build", ""),
+                "sdk": f"mcp {importlib.metadata.version('mcp')}",
+            },
         )
         if settled.capabilities.durable and settings.drop_derived is None:
             raise Trouble("it is declared durable and has no tool drop_derived, so that nobody can find out")
@@ -224,10 +173,13 @@ class McpSystem(Bridge):
         else:
             url = fill_text(settings.url or "", {"port": self._host.port if self._host else ""})
             session = await Session.over_http(url, self._headers, settings.in_flight, seconds, settings.handshake)
-        build = session.about.get("build", "")
-        if self._build and build != self._build:
+        try:
+            build = session.about.get("build", "")
+            if self._build and build != self._build:
+                raise Trouble(f"it was {self._build} when it was started first and is {build} now: another system")
+        except Trouble:
             await session.stop()
-            raise Trouble(f"it was {self._build} when it was started first and is {build} now: another system")
+            raise
         self._build = build
         return session
 

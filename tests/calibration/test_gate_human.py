@@ -13,8 +13,9 @@ import pytest
 from recorded import answered, arm_config, write_run
 
 from runner.errors import MissingExtra, Refused, UsageError
-from runner.gate.human import MIN_LABELLED, prediction_powered
+from runner.gate.human import MIN_LABELLED
 from runner.report.verdict import pair_notes
+from runner.stats.powered import prediction_powered
 from runner.sweep import gate
 
 _Z = 1.959963984540054
@@ -36,6 +37,7 @@ def test_the_closed_form_by_hand() -> None:
     assert (found.labelled, found.unlabelled, found.weight) == (8, 12, 1.0)
     assert found.raw == pytest.approx(13 / 20)
     assert found.people == pytest.approx(5 / 8)
+    assert str(found).startswith("+0.6667, 95% CI +0.2")
 
 
 def test_the_weight_is_tuned() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ROOT
 from recorded import answered, arm_config, write_run
 
 from runner.cli import main
@@ -250,3 +252,14 @@ def test_like_needs_a_sweep(like: list[str], said: str, sweep: Path, capsys) -> 
     code, _, err = told(capsys, "plan", "+arm=bm25", *words)
     assert code == 2
     assert said in err
+
+
+def test_the_page_on_planning_shows_what_is_printed(capsys) -> None:
+    page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
+    blocks = page.split("```")[1::2]
+    at = next(i for i, block in enumerate(blocks) if block.strip().startswith("python -m runner power n="))
+    _, out, _ = told(capsys, *blocks[at].split()[3:])
+    assert [line.rstrip() for line in out.splitlines()] == blocks[at + 1].strip("\n").splitlines()
+    python = next(block for block in blocks if block.startswith("python\n"))
+    found = doctest.DocTestParser().get_doctest(python.removeprefix("python\n"), {}, "planning.md", None, None)
+    assert doctest.DocTestRunner().run(found).failed == 0

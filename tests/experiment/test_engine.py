@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import json
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -411,7 +412,13 @@ def test_an_interrupt_keeps_what_is_in_flight(tmp_path: Path, monkeypatch: pytes
     with Stub(latency_s=0.2) as stub:
         config = experiment(stub.url, scenarios=10, concurrency=4)
         run = start(tmp_path / "run", config)
-        timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+
+        def interrupt() -> None:  # once calls are in flight, however slow the machine
+            while stub.state.requests < 4:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Thread(target=interrupt)
         timer.start()
         watch = Watch()
         with pytest.raises(Stopped, match="interrupted"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -96,7 +97,17 @@ def test_over_streamable_http_with_a_server_that_the_arm_starts() -> None:
         await system.erase("b")
         with pytest.raises(SearchError, match="is erased"):
             await ask(system, "b")
+        os.killpg(min(children() - before), signal.SIGKILL)
+        with pytest.raises(SearchError, match=r"broke the connection|was killed by signal 9"):
+            await ask(system, "a")
+        with pytest.raises(SearchError, match="earlier in this scenario"):
+            await ask(system, "a")
+        await store(system, "c")
+        assert (await ask(system, "c")).hits
+        with pytest.raises(SearchError, match="earlier in this scenario"):  # what it held is gone
+            await ask(system, "a")
 
+    before = children()
     serve = {"command": [sys.executable, "{root}/examples/memory_server_mcp.py", "{dir}", "{port}"]}
     drive(shipped(stdio=None, url="http://127.0.0.1:{port}/mcp", serve=serve), body)
 

@@ -1,0 +1,210 @@
+"""BEAM: 100 long chats about one matter each, with 20 questions each about ten abilities (Tavakoli et al. 2025).
+
+Source: mohammadtavakoli78/BEAM (chats in the repository, no licence stated there) and its copy on Hugging Face (CC
+BY-SA 4.0), which is what the choices ``beam`` (100K), ``beam_500k``, ``beam_1m`` and ``beam_10m`` download.
+
+- A chat is a scenario and a cluster; a message is an event, named by the id that the file's evidence counts in. Dates
+  are those of the batch, a day without a time; a batch without one has none.
+- ``now`` of every question is the last date of its chat, never the wall clock.
+- The generator left ``->-> batch,bullet`` at the end of user messages: stripped. Plot, profile, seed and plan of a chat
+  lie beside it in the data and are never read.
+- Gold is the ideal answer and a rubric of points; every point is graded 1, 0.5 or 0 and the mean is the score. An
+  abstention has no evidence and no retrieval metrics, and so has a question that cites none.
+- Event ordering is scored by order as well: ``event_ordering_lexical`` is ``((tau_b + 1) / 2) * F1`` over items that
+  are aligned with the rubric lexically (:mod:`runner.score.ordering`), where the publication asks a model about every
+  pair. A rubric of one event has no order: 1 if it alone was named, and the row is flagged ``single_event``.
+
+``scoring: upstream`` follows the published code where it departs from the paper, so that its numbers can be compared
+with the published ones: points below 1 count 0 in every ability but event ordering, the judge is not shown the
+question, every line of an answer, blank ones too, is an item of an ordering, and each takes the first event that fits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from statistics import fmean
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from runner.config import Dataset, Strict
+from runner.errors import DatasetError
+from runner.harness import DatasetInfo, Harness
+from runner.harness._beam import Chat, parse
+from runner.harness._beam_questions import ABSTENTION, GOLD, ORDERING
+from runner.harness._beam_source import Found, Raw, find, raw_chats
+from runner.harness._fields import some
+from runner.harness._patches import PatchReport
+from runner.harness._patching import Patching
+from runner.score.ordering import align, items_in, lines_in, ordering
+from runner.score.retrieval import profile
+from runner.types import Event, Gold, Hit, Question, Scenario
+
+LICENCE: Final = "CC BY-SA 4.0 (Hugging Face copy)"
+SINGLE_EVENT: Final = "single_event"  # flag of an ordering question whose reference has one event
+_POINT: Final = {"paper": "beam_point", "upstream": "beam_point_unasked"}
+
+
+class BeamSettings(Strict):
+    """``size`` is a folder of the data; ``scoring`` the paper's rule or the published code's."""
+
+    size: Literal["100K", "500K", "1M", "10M"] = "100K"
+    scoring: Literal["paper", "upstream"] = "paper"
+    # Not in the instrument, which has the digest of all files.
+    more: Annotated[tuple[Dataset, ...], Field(exclude=True)] = ()
+
+
+class Beam(Harness):
+    name = "beam"
+    categories: ClassVar = {name: name for name in GOLD}
+    aliases: ClassVar = {name.replace("_", "-"): name for name in GOLD} | {
+        "multi-hop-reasoning": "multi_session_reasoning"
+    }
+    comparable = frozenset(GOLD)
+    cluster = "chat"
+    rubrics = tuple(_POINT.values())
+    Settings = BeamSettings
+    settings: BeamSettings
+
+    @cached_property
+    def _found(self) -> Found:
+        return find(self.name, self.config.dataset, self.settings.more, self.settings.size)
+
+    @cached_property
+    def _patching(self) -> Patching:
+        return Patching(self.name, self.config.patches)
+
+    def dataset(self) -> DatasetInfo:
+        return DatasetInfo(
+            name=f"BEAM {self.settings.size}",
+            version=self.config.dataset.version,
+            sha256=self._found.sha256,
+            pinned=self._found.pinned,
+            licence=LICENCE,
+            source=self.config.dataset.url or "",
+            patches=self._patching.sha256,
+        )
+
+    def _chats(self) -> Iterator[tuple[Raw, Chat]]:
+        empty = True
+        for raw in raw_chats(self.name, self._found):
+            empty = False
+            yield raw, parse(self.name, raw.name, raw.chat, raw.plans, raw.questions)
+        if empty:
+            raise DatasetError(f"{self.name}: the data holds no chat; give another copy with harness.dataset.path")
+
+    def read(self) -> Iterator[Scenario]:
+        return self._patching.applied(self._scenario(raw.name, chat) for raw, chat in self._chats())
+
+    def _scenario(self, name: str, chat: Chat) -> Scenario:
+        name = f"{self.settings.size}-{name}"
+        now = max((message.time for message in chat.messages if message.time is not None), default=None)
+        return Scenario(
+            id=name,
+            cluster=name,
+            events=tuple(
+                Event(id=item.id, text=item.text, time=item.time, actor=item.role, session=item.session)
+                for item in chat.messages
+            ),
+            questions=tuple(
+                Question(
+                    id=f"{name}/{number}",
+                    text=probe.question,
+                    category=probe.ability,
+                    gold=Gold(
+                        answers=(probe.answer,) if probe.answer else (),
+                        evidence=probe.evidence,
+                        abstain=probe.ability == ABSTENTION,
+                        rubric=probe.rubric,
+                    ),
+                    now=now,
+                    rubric=_POINT[self.settings.scoring],
+                )
+                for number, probe in enumerate(chat.probes)
+            ),
+        )
+
+    # --- scores ----------------------------------------------------------------------------------------------------
+
+    def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
+        """Retrieval metrics over the messages that the question cites."""
+        sources = [hit.sources for hit in hits]
+        known = [item for item in sources if item is not None]
+        ranked = known if len(known) == len(sources) else None
+        return profile(ranked, () if question.gold.abstain else question.gold.evidence, self.config.k)
+
+    def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
+        """Of event ordering: the score, and what it is made of; nothing of other abilities."""
+        if question.category != ORDERING:
+            return {}
+        upstream = self.settings.scoring == "upstream"
+        reference = list(dict.fromkeys(question.gold.rubric))
+        said = lines_in(answer) if upstream else items_in(answer)
+        told = ordering(reference, align(said, reference, first=upstream), last=upstream)
+        return {
+            "event_ordering_lexical": told.score,
+            "event_ordering_tau_norm": told.tau_norm,
+            "event_ordering_f1": told.f1,
+        }
+
+    def score_points(self, question: Question, scores: Sequence[float]) -> float:
+        """The score of an answer from those of its points: their mean.
+
+        The published code casts a point's score to a whole number in every ability but event ordering, so that a half
+        counts nothing.
+        """
+        if self.settings.scoring == "upstream" and question.category != ORDERING:
+            scores = [float(int(score)) for score in scores]
+        return fmean(scores)
+
+    def flags(self, question: Question) -> tuple[str, ...]:
+        single = question.category == ORDERING and len(set(question.gold.rubric)) == 1
+        return (*self._patching.flags(question), *((SINGLE_EVENT,) if single else ()))
+
+    # --- gold patches and counts -----------------------------------------------------------------------------------
+
+    def patch_report(self) -> PatchReport | None:
+        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
+
+    def check(self) -> list[str]:
+        info = self.dataset()
+        by_ability: Counter[str] = Counter()
+        met: Counter[str] = Counter()
+        texts: Counter[str] = Counter()
+        chats = messages = points = blind = truncated = 0
+        unresolved: list[str] = []
+        names: list[str] = []
+        for raw, chat in self._chats():
+            names.append(raw.name)
+            chats += 1
+            messages += len(chat.messages)
+            met.update(chat.met)
+            truncated += raw.truncated
+            for number, probe in enumerate(chat.probes):
+                by_ability[probe.ability] += 1
+                points += len(probe.rubric)
+                texts[probe.question] += 1
+                blind += probe.ability != ABSTENTION and not probe.evidence
+                where = f"{self.settings.size}-{raw.name}/{number}"
+                unresolved += [f"{where} {cited}" for cited in probe.unresolved]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        report = self.patch_report()
+        pinned = "as pinned" if info.pinned else "unpinned"
+        return [
+            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
+            f"chats {chats}, messages {messages}, questions {by_ability.total()}, rubric points {points}",
+            "questions by ability: " + ", ".join(f"{name} {by_ability[name]}" for name in GOLD),
+            *(f"{trap}: {met[trap]}" for trap in sorted(met)),
+            *([f"truncated chats, read in place of the whole, as published: {truncated}"] if truncated else ()),
+            f"evidence that names no single message: {len(unresolved)}"
+            + (f" ({some(unresolved)})" if unresolved else ""),
+            f"questions but abstentions without resolvable evidence, no retrieval metric: {blind}",
+            f"question texts asked more than once: {sum(times > 1 for times in texts.values())}",
+            f"chat ids that stand twice: {len(twice)}" + (f" ({some(twice)})" if twice else ""),
+            *(report.lines() if report else ()),
+        ]
+
+
+HARNESS = Beam
