@@ -248,7 +248,7 @@ def synthetic(folder: Path) -> Sample:
 
 
 def handoff(folder: Path) -> Sample:
-    return Sample(HarnessConfig(name="handoff", settings={"variants": "as_written"}))
+    return Sample(HarnessConfig(name="handoff", settings={"only": "cave-tunnel"}))
 
 
 SAMPLES: dict[str, Callable[[Path], Sample]] = {

@@ -128,6 +128,10 @@ class Beam(Harness):
 
     # --- scores ----------------------------------------------------------------------------------------------------
 
+    def headline(self, axis: str) -> str:
+        """The mean of the points on the accuracy axis, as published."""
+        return super().headline(axis) if axis == "recall" else "judge_score"
+
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics over the messages that the question cites."""
         sources = [hit.sources for hit in hits]

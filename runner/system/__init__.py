@@ -272,6 +272,8 @@ def build(arm: ArmConfig) -> MemorySystem:
     ConfigError
         With every problem of the arm, or when a system other than the shipped oracle asks to read the gold.
     """
+    from runner.system._ingest import VERBATIM, Rewritten, split
+
     kind = find(arm.system)
     rewrite, own = split(arm, kind)
     system = kind(own)
@@ -288,7 +290,6 @@ def build(arm: ArmConfig) -> MemorySystem:
 # Below the contract, on which both stand. A leading underscore keeps a module out of the look-up.
 from runner.system._build import build_version, is_shipped  # noqa: E402
 from runner.system._embedded import EmbeddedSystem  # noqa: E402
-from runner.system._ingest import VERBATIM, Rewritten, split  # noqa: E402
 
 __all__ = [
     "Capabilities",

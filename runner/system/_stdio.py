@@ -1,8 +1,8 @@
 """The stdio transport of MCP over a process of an arm: newline-delimited JSON-RPC, a message a line.
 
 As the SDK's own, but the process is one of :mod:`runner.process` (its group, its guard, its stderr), a line has a
-bound, and a server that floods is ended. Lines that are no message are logged and left out: the protocol forbids them, and
-servers greet their terminal all the same.
+bound, and a server that floods is ended. Lines that are no message are logged and left out: the protocol forbids them,
+and servers greet their terminal all the same.
 """
 
 from __future__ import annotations

@@ -71,9 +71,9 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Co
             arm_file(folder / "mine", name, "mcp", _mcp(fault))
         else:
             arm_file(folder / "mine", name, "command", _command(fault))
-    words = ("-m", f"+arm=good,{','.join(RUNS)}", "--config-dir", "mine", "hydra.sweep.dir=sw", "gate.enabled=false", *ONE_BY_ONE)
+    words = ("-m", f"+arm=good,{','.join(RUNS)}", "--config-dir", "mine", "hydra.sweep.dir=sw", "gate.enabled=false")
     done = subprocess.run(
-        [sys.executable, "-m", "runner", *words],
+        [sys.executable, "-m", "runner", *words, *ONE_BY_ONE],
         cwd=folder,
         env=command_environment(MEMORY_RUNNER_CACHE=str(folder / "cache")),
         capture_output=True,

