@@ -29,6 +29,8 @@ GOLD_FIXED: Final = "gold_fixed"
 # The system keeps nothing that survives the loss of its index: it was not asked, and what it delivers is nothing.
 NO_SOURCE_OF_TRUTH: Final = "no_source_of_truth"
 
+JUDGE_SCORE: Final = "judge_score"  # the metric of a judge that gives scores, not labels alone
+
 KINDS: Final = ("message", "fact", "doc", "note", "checkpoint", "commit")
 
 CORRECT: Final = "CORRECT"

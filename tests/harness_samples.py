@@ -2,17 +2,23 @@
 
 ``SAMPLES`` maps a name to a function that writes the data into a folder and gives the config that reads it, with the
 words of the data that no system may ever receive. ``tests/harness/test_harness_contract.py`` runs on all of them.
+:func:`given_to_a_system` says what a system receives of it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.config import HarnessConfig
+from runner.config import ArmConfig, HarnessConfig, load
+from runner.experiment import execute, prepare
+from runner.record.rundir import RunDir
+from runner.system import MemorySystem, Opening, Provenance, receipt_of
+from runner.types import Event, Hit, Query, Receipt, Retrieval
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def longmemeval_item(name: str = "q1", kind: str = "single-session-user", **chan
 
 def longmemeval_update(name: str, **changes: Any) -> dict[str, Any]:
     """A knowledge update: two bikes in April, four in May; the newer session stands first in the file."""
-    return longmemeval_item(
+    item = longmemeval_item(
         name,
         "knowledge-update",
         question="How many bikes do I own?",
@@ -106,8 +112,8 @@ def longmemeval_update(name: str, **changes: Any) -> dict[str, Any]:
             ],
         ],
         answer_session_ids=["answer_x_1", "answer_x_2"],
-        **changes,
     )
+    return item | changes
 
 
 def longmemeval(folder: Path) -> Sample:
@@ -260,3 +266,59 @@ SAMPLES: dict[str, Callable[[Path], Sample]] = {
     "beam rows": beam_rows,
     "beam plans": beam_plans,
 }
+
+
+# --- what a system receives ----------------------------------------------------------------------------------------
+
+
+class Keeping(MemorySystem):
+    """Keeps every byte that it is given."""
+
+    def __init__(self, arm: ArmConfig) -> None:
+        super().__init__(arm)
+        self.given: list[str] = []
+        self.events: dict[str, Sequence[Event]] = {}
+
+    def _take(self, *values: object) -> None:
+        self.given += [repr(value) for value in values]
+
+    async def open(self, opening: Opening) -> Provenance:
+        return Provenance(build="test")
+
+    async def reset(self, ns: str) -> None:
+        self._take(ns)
+
+    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
+        self._take(ns, *events)
+        self.events[ns] = events
+        return receipt_of(events)
+
+    async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
+        self._take(ns, receipt)
+
+    async def search(self, ns: str, query: Query) -> Retrieval:
+        self._take(ns, query)
+        return Retrieval(hits=tuple(Hit(key=e.id, text=e.text, sources=(e.id,)) for e in self.events[ns][:5]))
+
+    async def erase(self, ns: str) -> None:
+        self._take(ns)
+
+
+class Silent:
+    def begin(self, total: int, done: int) -> None: ...
+    def row(self, row: object, usd: float) -> None: ...
+    def note(self, text: str) -> None: ...
+    def end(self) -> None: ...
+
+
+def given_to_a_system(config: HarnessConfig, run_dir: Path) -> tuple[str, int]:
+    """Everything that a system receives in a whole run of a harness, and how many rows the run wrote."""
+    none = {"name": "none", "provider": "none"}
+    arm = {"name": "keeping", "system": "none"}
+    experiment = load({"harness": config.model_dump(), "arm": arm, "reader": none, "judge": none})
+    system = Keeping(experiment.arm)
+    run = RunDir(run_dir)
+    run.create(experiment.model_dump(mode="json"))
+    outcome = execute(run, dataclasses.replace(prepare(experiment), system=system), Silent(), cache_dir=None)
+    assert outcome.state == "complete", outcome.reason
+    return "\n".join(system.given), len(list(run.rows()))

@@ -46,11 +46,12 @@ usage: python -m runner [VERB] [KEY=VALUE ...] [-m]
   resume DIR              finish an interrupted run or sweep (--retry-errors asks failed questions again,
                           --config-dir DIR finds a system of your own, --trust runs a record made elsewhere,
                           --to-the-end goes on with an arm that was decided early)
-  gate DIR [DIR ...]      verdict from recorded runs (gate.KEY=VALUE to change its settings, --declare ROW=same for
-                          what an imported record does not know)
+  gate DIR [DIR ...]      verdict from recorded runs (gate.KEY=VALUE to change its settings, --declare ROW=same or
+                          ROW=treatment for what an imported record does not know)
   diff A B                what differs between two runs (--all, --json, --md)
   report DIR [DIR ...]    tables of runs and sweeps, and judges of the same answers side by side (--json,
                           --reference NAME)
+  check +arm=NAME         does a memory system keep its contract? (--json)
   import FORMAT FILE      results of another harness as a run directory that a gate can read
   calibrate KEY=VALUE ... how often a judge passes answers that are known to be right, or wrong
   calibrate DIR --second-judge NAME    a sample of recorded answers under another judge (--sample N, --seed S)

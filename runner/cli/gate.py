@@ -30,7 +30,9 @@ def main(argv: list[str]) -> int:
             declared[kind].append(row)
             continue
         if word.startswith("-"):
-            raise UsageError(f"gate {word}: no such flag; there are --json, --declare ROW=same, and gate.KEY=VALUE")
+            raise UsageError(
+                f"gate {word}: no such flag; there are --json, --declare ROW=same|treatment, and gate.KEY=VALUE"
+            )
         key, sign, value = word.partition("=")
         if sign and key.startswith("gate."):
             name = key.removeprefix("gate.")

@@ -160,6 +160,8 @@ def refuse_strange(path: Path, experiment: Experiment) -> None:
     """
     config = experiment.model_dump(mode="json")
     acts = list(_acts({"judge": config["judge"]} if experiment.run.from_ else config))
+    if not experiment.run.from_ and not any("(arm" in act for act in acts) and _acts_outside(experiment.arm.system):
+        acts.append(f"run the system '{experiment.arm.system}' with the record's settings (arm.settings)")
     if acts:
         raise Refused(
             f"{shown(path)}: this record was made elsewhere or edited; to resume would {' and '.join(acts)}. "
@@ -180,6 +182,16 @@ def _acts(value: Any, place: str = "") -> Iterator[str]:
         yield from _reaches(value.get("settings"), "arm.settings")
     for key, item in value.items():
         yield from _acts(item, f"{place}.{key}" if place else str(key))
+
+
+def _acts_outside(name: str) -> bool:
+    """Whether a system does anything outside this process, as its class says; one that is not found does nothing."""
+    from runner import system as systems
+
+    try:
+        return systems.find(name).outside
+    except RunnerError:
+        return False
 
 
 def _reaches(settings: Any, place: str) -> Iterator[str]:

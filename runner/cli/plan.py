@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     overrides.checked(argv, ())
     from runner.cli.run import compose, expand
     from runner.experiment.forecast import forecast
-    from runner.stats.planning import GUESSED
+    from runner.stats.design import GUESSED
 
     found = None
     if like is not None:

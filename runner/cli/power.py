@@ -14,8 +14,8 @@ from typing import Any, Final, get_args
 
 from runner.config import did_you_mean
 from runner.errors import ConfigError, UsageError
+from runner.stats.design import DISCORDANCE, GUESSED, ICC, Assumed, Design, Goal
 from runner.stats.interval import Mode
-from runner.stats.planning import DISCORDANCE, GUESSED, ICC, Assumed, Design, Goal
 from runner.stats.study import Outlook, outlook
 
 _WHOLE: Final = ("n", "clusters")
@@ -74,9 +74,7 @@ def _told(typed: dict[str, Any], places: list[Path]) -> _Told:
     points = typed.get("min_delta", min_delta)
     goal = Goal(points / 100, typed.get("alpha", 0.05), typed.get("power", 0.8))
     if "alpha" in typed and goal.alpha != 0.05:
-        notes.append(
-            "the gate decides on a 95 % interval: alpha changes what is detected, and not what a gate says"
-        )
+        notes.append("the gate decides on a 95 % interval: alpha changes what is detected, and not what a gate says")
     effect = _effect(typed.get("effect"), assumed, goal, notes)
     return _Told(outlook(design, assumed, goal, effect=effect, band=band / 100), unit, notes)
 

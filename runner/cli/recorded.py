@@ -11,7 +11,7 @@ from runner.errors import UsageError
 from runner.gate import Arm, Comparison, open_arm
 from runner.gate.observed import observed, sizes_of
 from runner.record.rundir import RunDir, is_run, runs_under
-from runner.stats.planning import Assumed
+from runner.stats.design import Assumed
 from runner.stats.resample import Floats
 from runner.sweep import Gate, gate
 

@@ -14,7 +14,7 @@ from runner.llm.verdicts import of_points
 from runner.record.usage import add
 from runner.safe import mask
 from runner.stats.agreement import majority_label
-from runner.types import JUDGE_ERROR, READER_ERROR, STATUSES, Completion, Label, Question, Row, Texts
+from runner.types import JUDGE_ERROR, JUDGE_SCORE, READER_ERROR, STATUSES, Completion, Label, Question, Row, Texts
 
 
 class Grading:
@@ -33,18 +33,14 @@ class Grading:
         EndpointUnusable
             When no call can succeed.
         """
-        points = question.gold.rubric
-        if not points:
-            return await self._graded(question, answer, "", repeat, row, models)
+        asked = self._judge.requests(question, answer)
+        if isinstance(asked, Label):
+            return asked
         # One call a point, one after the other: the benchmark's score is their mean.
-        return of_points([await self._graded(question, answer, point, repeat, row, models) for point in points])
+        labels = [await self._graded(question, request, repeat, row, models) for request in asked]
+        return of_points(labels) if question.gold.rubric else labels[0]
 
-    async def _graded(
-        self, question: Question, answer: str, point: str, repeat: int, row: Row, models: list[str]
-    ) -> Label:
-        request = self._judge.request(question, answer, point)
-        if isinstance(request, Label):
-            return request
+    async def _graded(self, question: Question, request: Request, repeat: int, row: Row, models: list[str]) -> Label:
         try:
             verdict = await complete(self._ledger, self._model, request, question, "judge", repeat, row)
         except EndpointUnusable:
@@ -67,7 +63,7 @@ async def complete(
 def conclude(row: Row, labels: Sequence[Label]) -> None:
     """Write the labels into a row: with their majority, or, when no repeat has one, with the last fault as status.
 
-    Where the judge gives scores, their mean over the repeats that have one is the metric ``judge_score``.
+    Where the judge gives scores, their mean over the repeats that have one is the metric ``JUDGE_SCORE``.
     """
     values = [label.value for label in labels]
     row.labels = tuple(values)
@@ -77,7 +73,7 @@ def conclude(row: Row, labels: Sequence[Label]) -> None:
     row.label = majority_label(values)
     scores = [label.score for label in labels if label.score is not None]
     if scores:
-        row.metrics["judge_score"] = sum(scores) / len(scores)
+        row.metrics[JUDGE_SCORE] = sum(scores) / len(scores)
 
 
 class Answering:

@@ -10,7 +10,7 @@ from runner.errors import ConfigError
 from runner.experiment import prepare
 from runner.experiment.watching import caution
 from runner.llm import override_warning, require
-from runner.stats.planning import GUESSED, Assumed
+from runner.stats.design import GUESSED, Assumed
 from runner.stats.power import minimum_detectable_effect
 
 _ANSWER_TOKENS: Final = 40
@@ -91,11 +91,10 @@ def forecast(experiment: Experiment, assumed: Assumed = GUESSED) -> Forecast:
         context = min(x for x in (recall.limit and recall.limit * hit, recall.max_chars, history) if x is not None)
         if experiment.arm.system == "none":
             context = 0.0
-        answers = census.questions * repeats
         usd = 0.0
-        for model, chars, replies in (
-            (experiment.reader, context + _PROMPT_CHARS, _ANSWER_TOKENS),
-            (experiment.judge, _PROMPT_CHARS, _VERDICT_TOKENS),
+        for model, answers, chars, replies in (
+            (experiment.reader, census.questions * repeats, context + _PROMPT_CHARS, _ANSWER_TOKENS),
+            (experiment.judge, census.gradings * repeats, _PROMPT_CHARS, _VERDICT_TOKENS),
         ):
             if model.provider == "fake":
                 continue

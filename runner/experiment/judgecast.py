@@ -82,12 +82,12 @@ def forecast(experiment: Experiment) -> JudgeForecast:
             for answer, can in zip(said, gradable(row, texts.answers), strict=True):
                 if not can:
                     continue
-                request = ready.judge.request(question, answer)
-                if isinstance(request, Label):
+                asked = ready.judge.requests(question, answer)
+                if isinstance(asked, Label):
                     refusals += 1
                 else:
-                    answers += 1
-                    tokens += len(request.prompt) // 4
+                    answers += len(asked)
+                    tokens += sum(len(request.prompt) // 4 for request in asked)
     real = judge.provider != "fake"
     calls, verdicts = (answers, answers * _VERDICT_TOKENS) if real else (0, 0)
     sent = tokens if real else 0

@@ -30,7 +30,7 @@ from runner.llm.prices import Prices
 from runner.record import journal
 from runner.record.identity import IdSet
 from runner.record.rundir import FORMAT, RunDir
-from runner.types import OK, READER_ERROR, Label, Question, Row, Texts, Usage
+from runner.types import JUDGE_SCORE, OK, READER_ERROR, Label, Question, Row, Texts, Usage
 
 NO_ANSWER: Final = "the recorded run holds no answer to this question"
 
@@ -269,7 +269,7 @@ class Regrading(Sitting):
             error="",
             label="",
             labels=(),
-            metrics=dict(recorded.metrics),
+            metrics={name: value for name, value in recorded.metrics.items() if name != JUDGE_SCORE},
             usage=self._usage(recorded),
             started=time.time(),
         )

@@ -51,6 +51,7 @@ class Census:
     clusters: int = 0
     events: int = 0
     history_chars: int = 0
+    gradings: int = 0  # judge calls that one answer to every question takes
     by_category: Counter[str] = field(default_factory=Counter)
     sha256: str = ""  # over the question ids, whatever their order
 
@@ -254,6 +255,7 @@ class Harness:
             sha.add(question.id.encode() for question in scenario.questions)
             for question in scenario.questions:
                 census.by_category[question.category] += 1
+                census.gradings += len(question.gold.rubric) or 1
         census.scenarios = len(names)
         census.clusters = len(clusters)
         census.sha256 = sha.hexdigest()

@@ -78,6 +78,16 @@ class Judge:
             return self._of_benchmark(question.rubric)
         return self._abstain if question.gold.abstain else self._rubric
 
+    def requests(self, question: Question, answer: str) -> list[Request] | Label:
+        """All that is to be sent for one answer: a request a point where the benchmark grades points, else one."""
+        asked: list[Request] = []
+        for point in question.gold.rubric or ("",):
+            request = self.request(question, answer, point)
+            if isinstance(request, Label):
+                return request
+            asked.append(request)
+        return asked
+
     def request(self, question: Question, answer: str, point: str = "") -> Request | Label:
         """What to send for one answer, or its label when no model is needed.
 

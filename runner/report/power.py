@@ -123,9 +123,7 @@ def _legend(found: Outlook, unit: str, notes: list[str]) -> list[str]:
         )
     kinds = {row.verdict.deciding_kind for row in found.table}
     if "widened" in kinds:
-        lines.append(
-            f"{found.clusters} {unit}s are few: a percentile interval is too narrow, the widened one decides"
-        )
+        lines.append(f"{found.clusters} {unit}s are few: a percentile interval is too narrow, the widened one decides")
     if "cr3_t" in kinds:
         lines.append(f"one {unit} dominates: the CR3-t interval decides")
     return [*lines, *notes, "nothing was spent"]

@@ -22,12 +22,14 @@ PASS; +13.3 pp; 95% CI +5.0 .. +21.7 pp (percentile); n = 60, 60 clusters, 8 dis
 ``agreement``         majority labels, flip rate, kappa, accuracy and what errors could change
 ``raters``            two judges of the same answers: agreement, and which accepts what the other does not
 ``power``             sample size, minimum detectable effect, design effect, intraclass correlation
-``planning``          the same by the gate's own rule: designs of clusters, thresholds other than 0
+``planning``          the same by the gate's own rule, for thresholds other than 0 too
+``design``            questions in clusters, what is assumed of the arms, what is asked of a run
 ``widths``            how wide the intervals of a design are, and what the gate would say of them
 ``layout``            wins and losses laid out in clusters, for those
 ``study``             all of a plan in one call
 ``multiple``          Holm and Benjamini-Hochberg
 ``calibration``       what a judge's own errors do to a difference
+``powered``           prediction-powered inference from labels that people gave
 ``sequential``        the e-value of a run that is watched while it goes on
 ====================  ==============================================================================
 
@@ -73,9 +75,9 @@ _WHERE: Final = {
     "is_decided": "sequential",
     "prediction_powered": "powered",
     "SignWatch": "sequential",
-    "Design": "planning",
-    "Assumed": "planning",
-    "Goal": "planning",
+    "Design": "design",
+    "Assumed": "design",
+    "Goal": "design",
     "outlook": "study",
     "width_table": "widths",
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from runner.stats.design import GUESSED, USUAL, Assumed, Design, Goal
 from runner.stats.export import Exportable
-from runner.stats.planning import EFFECTS, GUESSED, USUAL, Assumed, Design, Goal, Needed, detectable, needed
+from runner.stats.planning import EFFECTS, Needed, detectable, needed
 from runner.stats.verdict import DEFAULT_BAND
 from runner.stats.widths import Rule, Width, is_feasible, width_table
 

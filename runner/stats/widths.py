@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from runner.errors import UsageError
+from runner.stats.design import Assumed, Design
 from runner.stats.export import Exportable
 from runner.stats.layout import laid_out, packed
 from runner.stats.pairs import judge_many
-from runner.stats.planning import Assumed, Design
 from runner.stats.power import design_effect
 from runner.stats.resample import Floats
 from runner.stats.verdict import DEFAULT_BAND, Verdict

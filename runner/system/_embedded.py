@@ -75,6 +75,7 @@ class EmbeddedSystem(MemorySystem):
     :meth:`close` nor the end of the process.
     """
 
+    outside = False
     threads: ClassVar[int] = 2  # of each side
     searches: int | None = threads
 

@@ -40,6 +40,7 @@ class LibrarySystem(MemorySystem, Generic[S]):
     """
 
     writers: ClassVar[int] = 4
+    outside = False  # but for its models, which its arm states as any model is
     searches: int | None = 1
 
     def __init__(self, arm: ArmConfig) -> None:

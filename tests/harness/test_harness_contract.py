@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,16 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
-from harness_samples import SAMPLES, Sample
+from harness_samples import SAMPLES, Sample, given_to_a_system
 
-from runner.config import ArmConfig, HarnessConfig, ModelConfig, SliceConfig, conf_dir, load
+from runner.config import HarnessConfig, ModelConfig, SliceConfig, conf_dir
 from runner.errors import ConfigError
-from runner.experiment import execute, prepare
 from runner.harness import build, find, names
 from runner.llm.judge import Judge
-from runner.record.rundir import RunDir
-from runner.system import MemorySystem, Opening, Provenance, receipt_of
-from runner.types import KINDS, Event, Hit, Query, Receipt, Retrieval, Scenario
+from runner.types import KINDS, Hit, Scenario
 
 
 @pytest.fixture
@@ -208,59 +204,10 @@ def test_check_tells_counts_in_lines(sample: Sample, scenarios: list[Scenario]) 
     assert str(len(every(scenarios))) in " ".join(told)
 
 
-class Keeping(MemorySystem):
-    """Keeps every byte that it is given."""
-
-    def __init__(self, arm: ArmConfig) -> None:
-        super().__init__(arm)
-        self.given: list[str] = []
-        self.events: dict[str, Sequence[Event]] = {}
-
-    def _take(self, *values: object) -> None:
-        self.given += [repr(value) for value in values]
-
-    async def open(self, opening: Opening) -> Provenance:
-        return Provenance(build="test")
-
-    async def reset(self, ns: str) -> None:
-        self._take(ns)
-
-    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
-        self._take(ns, *events)
-        self.events[ns] = events
-        return receipt_of(events)
-
-    async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
-        self._take(ns, receipt)
-
-    async def search(self, ns: str, query: Query) -> Retrieval:
-        self._take(ns, query)
-        return Retrieval(hits=tuple(Hit(key=e.id, text=e.text, sources=(e.id,)) for e in self.events[ns][:5]))
-
-    async def erase(self, ns: str) -> None:
-        self._take(ns)
-
-
-class Silent:
-    def begin(self, total: int, done: int) -> None: ...
-    def row(self, row: object, usd: float) -> None: ...
-    def note(self, text: str) -> None: ...
-    def end(self) -> None: ...
-
-
 def test_no_gold_reaches_a_system(sample: Sample, scenarios: list[Scenario], tmp_path: Path) -> None:
     """A whole run against a system that keeps every byte: none of the data's gold is in them, nor a question's id."""
-    none = {"name": "none", "provider": "none"}
-    arm = {"name": "keeping", "system": "none"}
-    config = load({"harness": sample.config.model_dump(), "arm": arm, "reader": none, "judge": none})
-    ready = prepare(config)
-    system = Keeping(config.arm)
-    run = RunDir(tmp_path / "run")
-    run.create(config.model_dump(mode="json"))
-    outcome = execute(run, dataclasses.replace(ready, system=system), Silent(), cache_dir=None)
-    assert outcome.state == "complete"
-    assert len(list(run.rows())) == len(every(scenarios))
-    given = "\n".join(system.given)
+    given, rows = given_to_a_system(sample.config, tmp_path / "run")
+    assert rows == len(every(scenarios))
     for event in (event for scenario in scenarios for event in scenario.events):
         assert repr(event.text) in given, "it was a real run"
     for secret in sample.secrets:

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
+from runner.stats.design import Assumed, Design, Goal
 from runner.stats.layout import laid_out, packed
 from runner.stats.pairs import judge_pairs
-from runner.stats.planning import Assumed, Design, Goal, detectable, needed
+from runner.stats.planning import detectable, needed
 from runner.stats.power import intraclass_correlation, pairs_needed
 from runner.stats.study import outlook
 from runner.stats.widths import Rule, Width, width, width_table
