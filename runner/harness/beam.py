@@ -15,8 +15,9 @@ BY-SA 4.0), which is what the choices ``beam`` (100K), ``beam_500k``, ``beam_1m`
   pair. A rubric of one event has no order: 1 if it alone was named, and the row is flagged ``single_event``.
 
 ``scoring: upstream`` follows the published code where it departs from the paper, so that its numbers can be compared
-with the published ones: points below 1 count 0 in every ability but event ordering, the judge is not shown the
-question, every line of an answer, blank ones too, is an item of an ordering, and each takes the first event that fits.
+with the published ones: half a point counts as none in every ability but event ordering and the judge is not shown the
+question (both are rubric files of their own), every line of an answer, blank ones too, is an item of an ordering, and
+each takes the first event that fits. The published table has ``tau_norm`` alone in its column of event ordering.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ from runner.types import Event, Gold, Hit, Question, Scenario
 
 LICENCE: Final = "CC BY-SA 4.0 (Hugging Face copy)"
 SINGLE_EVENT: Final = "single_event"  # flag of an ordering question whose reference has one event
-_POINT: Final = {"paper": "beam_point", "upstream": "beam_point_unasked"}
+_POINT: Final = "beam_point"
+_UNASKED: Final = "beam_point_unasked"
+_WHOLE: Final = "beam_point_whole"
 
 
 class BeamSettings(Strict):
@@ -64,7 +67,7 @@ class Beam(Harness):
     }
     comparable = frozenset(GOLD)
     cluster = "chat"
-    rubrics = tuple(_POINT.values())
+    rubrics = (_POINT, _UNASKED, _WHOLE)
     Settings = BeamSettings
     settings: BeamSettings
 
@@ -120,11 +123,16 @@ class Beam(Harness):
                         rubric=probe.rubric,
                     ),
                     now=now,
-                    rubric=_POINT[self.settings.scoring],
+                    rubric=self._rubric(probe.ability),
                 )
                 for number, probe in enumerate(chat.probes)
             ),
         )
+
+    def _rubric(self, ability: str) -> str:
+        if self.settings.scoring == "paper":
+            return _POINT
+        return _UNASKED if ability == ORDERING else _WHOLE
 
     # --- scores ----------------------------------------------------------------------------------------------------
 
@@ -152,16 +160,6 @@ class Beam(Harness):
             "event_ordering_tau_norm": told.tau_norm,
             "event_ordering_f1": told.f1,
         }
-
-    def score_points(self, question: Question, scores: Sequence[float]) -> float:
-        """The score of an answer from those of its points: their mean.
-
-        The published code casts a point's score to a whole number in every ability but event ordering, so that a half
-        counts nothing.
-        """
-        if self.settings.scoring == "upstream" and question.category != ORDERING:
-            scores = [float(int(score)) for score in scores]
-        return fmean(scores)
 
     def flags(self, question: Question) -> tuple[str, ...]:
         single = question.category == ORDERING and len(set(question.gold.rubric)) == 1

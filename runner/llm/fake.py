@@ -60,7 +60,7 @@ def lexical(parts: Mapping[str, str]) -> str:
     reply = parts.get("reply", "label")
     if reply == "yes-no":
         return f"{'yes' if label == CORRECT else 'no'} {why} (fake judge)"
-    key, value = ("score", float(label == CORRECT)) if reply == "score" else ("label", label)
+    key, value = ("score", float(label == CORRECT)) if reply in ("score", "whole-score") else ("label", label)
     return json.dumps({key: value, "reason": f"{why} (fake judge)"})
 
 

@@ -1,7 +1,8 @@
 """What a judge's reply says, read strictly: exactly one verdict, or ``judge_unparseable``.
 
 A rubric file names the reading that its replies want: ``label`` (CORRECT, WRONG or ABSTAIN), ``yes-no`` (the first
-word, never a "yes" somewhere in a sentence) or ``score`` (0, 0.5 or 1 for one point of a rubric).
+word, never a "yes" somewhere in a sentence), ``score`` (0, 0.5 or 1 for one point of a rubric) or ``whole-score`` (the
+same, where a half counts as nothing).
 """
 
 from __future__ import annotations
@@ -81,6 +82,19 @@ def scored(text: str) -> Label:
     return Label(value=CORRECT if score >= _HALF else WRONG, reason=" ".join(reason.split())[:500], score=score)
 
 
+def whole(text: str) -> Label:
+    """As :func:`scored`, and half a point is none: the published code of BEAM casts a score to a whole number.
+
+    >>> whole('{"score": 0.5, "reason": "half of it"}').score
+    0.0
+    """
+    label = scored(text)
+    if label.score is None:
+        return label
+    met = label.score >= 1
+    return Label(value=CORRECT if met else WRONG, reason=label.reason, score=float(met))
+
+
 def of_points(labels: list[Label]) -> Label:
     """One label of all points of a rubric: their mean score; the first fault is the whole's."""
     fault = next((label for label in labels if label.score is None), None)
@@ -91,7 +105,12 @@ def of_points(labels: list[Label]) -> Label:
     return Label(value=CORRECT if score >= _HALF else WRONG, reason=reason[:2000], score=score)
 
 
-READINGS: Final[Mapping[str, Callable[[str], Label]]] = {"label": parse, "yes-no": yes_no, "score": scored}
+READINGS: Final[Mapping[str, Callable[[str], Label]]] = {
+    "label": parse,
+    "yes-no": yes_no,
+    "score": scored,
+    "whole-score": whole,
+}
 
 
 def _reason(item: list[tuple[str, Any]]) -> str:

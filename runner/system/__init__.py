@@ -275,7 +275,7 @@ def build(arm: ArmConfig) -> MemorySystem:
     ConfigError
         With every problem of the arm, or when a system other than the shipped oracle asks to read the gold.
     """
-    from runner.system._ingest import VERBATIM, Rewritten, split
+    from runner.system._ingest import VERBATIM, split
 
     kind = find(arm.system)
     rewrite, own = split(arm, kind)
@@ -287,7 +287,11 @@ def build(arm: ArmConfig) -> MemorySystem:
                 "'oracle': a memory that is told the answers measures nothing; leave it False"
             ]
         )
-    return system if rewrite.mode == VERBATIM else Rewritten(arm, system, rewrite)
+    if rewrite.mode == VERBATIM:
+        return system
+    from runner.system._rewritten import Rewritten
+
+    return Rewritten(arm, system, rewrite)
 
 
 # Below the contract, on which both stand. A leading underscore keeps a module out of the look-up.

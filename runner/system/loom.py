@@ -18,24 +18,23 @@ import logging
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
-from pydantic import Field
-
-from runner.config import ArmConfig, Strict
+from runner.config import ArmConfig
 from runner.dotted import at
 from runner.errors import ConfigError, Refused
 from runner.http import Reply, start_of
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
-from runner.system._bridge import Bridge, BridgeSettings
-from runner.system._client import Auth, Limits, Server, headers_of, is_page, json_of, problems_of
+from runner.system._bridge import Bridge
+from runner.system._client import Server, headers_of, is_page, json_of, problems_of
 from runner.system._declared import UNKNOWN, Settled
-from runner.system._hits import HitPaths, hits_of
-from runner.system._requests import Call, Search, Settle, Write
-from runner.system._settling import State, until
+from runner.system._hits import hits_of
+from runner.system._requests import Call
+from runner.system._settling import until
 from runner.system._template import EVENT, QUERY, fill, fill_text, of_event, of_query, unknown, url_part
 from runner.system._trouble import Trouble
 from runner.system.parts.hits import within
+from runner.system.parts.loom_requests import LoomSettings
 from runner.types import Event, Query, Retrieval
 
 log = logging.getLogger(__name__)
@@ -48,63 +47,6 @@ _NAME_CHARS: Final = 80
 _ERASURES: Final = 3  # tries, beyond those of the HTTP policy
 _PAUSE_S: Final = 0.5
 _ERASE_S: Final = 60.0  # of all of them: a run must end
-
-
-class Health(Strict):
-    """Where the server says what it is, and the paths of that in its answer."""
-
-    path: Annotated[str, Field(pattern=r"^/")] = "/v1/health"
-    ready: State = State(at="status", values=["ok", "healthy", "ready"])
-    embedding_model: str = "embedding_model"
-    embedding_dim: str = "embedding_dim"
-    llm_model: str = "llm_model"
-    llm_provider: str = "llm_provider"
-    build_commit: str = "build_commit"
-
-
-class Requests(Strict):
-    """One request a step; ``{ns}`` is the name of a namespace, ``{namespaces}`` the list of all that were made."""
-
-    register_: Annotated[Call, Field(alias="register")] = Call(path="/v1/namespaces", body={"namespace": "{ns}"})
-    write: Write = Write(
-        path="/v1/memories",
-        body={"namespace": "{ns}", "memories": "{events}"},
-        item={
-            "memory_key": "{event.id}",
-            "text": "{event.spoken}",
-            "created_at": "{event.time}",
-            "metadata": {"actor": "{event.actor}", "kind": "{event.kind}", "session": "{event.session}"},
-        },
-        batch=50,
-    )
-    # null: what was written can be found when the write has returned
-    settle: Settle | None = Settle(path="/v1/namespaces/{ns}", ready=State(at="pending", values=[0]), every_s=0.2)
-    search: Search = Search(
-        path="/v1/memory/search",
-        body={"namespace": "{ns}", "query": "{text}", "limit": "{k}", "mode": "{mode}"},
-        hits=HitPaths(
-            at="results",
-            key="memory_key",
-            text="excerpt",
-            score="score",
-            sources="memory_key",
-            time="created_at",
-        ),
-    )
-    erase: Call = Call(path="/v1/namespaces/erase", body={"namespaces": "{namespaces}", "purge": True})
-
-
-class LoomSettings(BridgeSettings):
-    """``keep_namespaces`` leaves them for a later look; ``allow_fake`` runs with providers that carry no meaning."""
-
-    base_url: str = "http://127.0.0.1:8080"
-    auth: Auth | None = None  # erasing needs the token of an administrator
-    keep_namespaces: bool = False
-    allow_fake: tuple[Literal["embedding", "llm"], ...] = ()
-    modes: tuple[str, ...] = ("default", "hybrid", "lexical", "vector")
-    health: Health = Health()
-    requests: Requests = Requests()
-    limits: Limits = Limits()
 
 
 class Loom(Bridge):

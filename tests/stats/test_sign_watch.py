@@ -104,7 +104,7 @@ def test_many_small_wins_do_not_decide_against_the_mean() -> None:
     assert lost.crossing is None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 11), st.sampled_from([-1.0, 0.0, 1.0])), min_size=1, max_size=60), st.data())
 def test_order_within_a_cluster_and_names_of_clusters_do_not_matter(items: list[tuple[int, float]], data) -> None:
     clusters = [c for c, _ in items]
@@ -115,7 +115,7 @@ def test_order_within_a_cluster_and_names_of_clusters_do_not_matter(items: list[
     assert (one.wins, one.losses, one.ties, one.crossing) == (other.wins, other.losses, other.ties, other.crossing)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from([-1.0, 0.0, 1.0, 1.0]), min_size=1, max_size=80))
 def test_swapping_the_arms_turns_the_decision_round(deltas: list[float]) -> None:
     one = watched(list(range(len(deltas))), list(enumerate(deltas)))
@@ -135,14 +135,14 @@ def test_swapping_the_arms_turns_the_decision_round(deltas: list[float]) -> None
 def test_the_promise_is_kept_and_peeking_breaks_one() -> None:
     """No difference, looked at after every unit: at most 2.5 % a side. Five looks at an interval: 7.5 % for 2.5 %."""
     sequential = bench("sequential")
-    found = sequential.simulate(np.random.default_rng(3), 4_000, 500, 1, 0.16, 0.0, 5)
-    assert found["once"] == pytest.approx(0.025, abs=0.007)
-    assert found["peeked"] == pytest.approx(0.075, abs=0.012)
+    found = sequential.simulate(np.random.default_rng(3), 2_000, 500, 1, 0.16, 0.0, 5)
+    assert found["once"] == pytest.approx(0.025, abs=0.01)
+    assert found["peeked"] == pytest.approx(0.075, abs=0.018)
     assert found["won"] + found["lost"] <= 0.05
     assert found["both"] <= 0.05
-    clustered = sequential.simulate(np.random.default_rng(4), 2_000, 500, 10, 0.16, 0.0, 5)
+    clustered = sequential.simulate(np.random.default_rng(4), 1_000, 500, 10, 0.16, 0.0, 5)
     assert clustered["won"] + clustered["lost"] <= 0.05
-    better = sequential.simulate(np.random.default_rng(5), 1_000, 500, 1, 0.16, 0.10, 5)
+    better = sequential.simulate(np.random.default_rng(5), 400, 500, 1, 0.16, 0.10, 5)
     assert better["won"] > 0.95
     assert better["asked"] < 0.4
 

@@ -381,36 +381,35 @@ def test_another_system_that_is_told_notes_is_a_bundle() -> None:
 SMALL = ("harness=synthetic_memory", "harness.settings.scenarios=2", "slice.per_category=1")
 
 
-def swept(cli: Callable[..., Any], stub: Stub, cache: Path, *words: str) -> Any:
-    return cli(
-        *("-m", *SMALL, "+arm=extract", "arm.system=bm25", "~arm.settings.embedder", *words),
-        OPENAI_BASE_URL=stub.url,
-        OPENAI_API_KEY="unused",
-        MEMORY_RUNNER_CACHE=str(cache),
-    )
-
-
 def test_verbatim_and_notes_pair_in_a_gate_and_notes_are_paid_for_once(
     cli: Callable[..., Any], stub: Stub, tmp_path: Path
 ) -> None:
-    done = swept(cli, stub, tmp_path / "cache", "arm.ingest.mode=verbatim,extract")
+    sweep = ("arm.recall.limit=3,5", "arm.ingest.mode=verbatim,extract")
+    done = cli(
+        *("-m", *SMALL, "+arm=extract", "arm.system=bm25", "~arm.settings.embedder", *sweep),
+        OPENAI_BASE_URL=stub.url,
+        OPENAI_API_KEY="unused",
+        MEMORY_RUNNER_CACHE=str(tmp_path / "cache"),
+    )
     assert done.returncode in (0, 3, 4), done.stdout + done.stderr
     assert "not comparable" not in done.stdout
-    verbatim, extract = runs_in(tmp_path / "outputs")
-    rows = [json.loads(line) for line in (extract / "rows.jsonl").read_text().splitlines()]
-    assert all({"ingest_extract", "ingest_altered"} <= set(row["flags"]) for row in rows)
-    assert {row.get("status", "ok") for row in rows} == {"ok"}
-    calls = [json.loads(line) for line in (extract / "calls.jsonl").read_text().splitlines()]
-    assert len(calls) == stub.state.requests > 0
-    sides = [json.loads((run / "provenance.json").read_text())["write_side"] for run in (verbatim, extract)]
-    assert sides[0] != sides[1]
-    instrument = json.loads((extract / "instrument.json").read_text())["rows"]
-    assert instrument["index_revision"].startswith("extract openai:gpt-4o-mini ")
+    assert "which follows from the treatment" in done.stdout
+    verbatim, paid, _, free = runs_in(tmp_path / "outputs")
 
-    paid = stub.state.requests
-    done = swept(cli, stub, tmp_path / "cache", "arm.ingest.mode=extract", "arm.recall.limit=3")
-    assert done.returncode in (0, 3, 4), done.stdout + done.stderr
-    assert stub.state.requests == paid  # another arm, nothing asked again
+    def lines(run: Path, file: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (run / file).read_text().splitlines()]
+
+    for run in (paid, free):
+        rows = lines(run, "rows.jsonl")
+        assert {row.get("status", "ok") for row in rows} == {"ok"}
+        assert all({"ingest_extract", "ingest_altered"} <= set(row["flags"]) for row in rows)
+        assert all(("ingest_cached" in row["flags"]) is (run == free) for row in rows)
+    assert len(lines(paid, "calls.jsonl")) == stub.state.requests > 0
+    assert lines(free, "calls.jsonl") == []  # another arm, nothing asked again
+    sides = [json.loads((run / "provenance.json").read_text())["write_side"] for run in (verbatim, paid, free)]
+    assert sides[0] != sides[1] == sides[2]
+    instrument = json.loads((paid / "instrument.json").read_text())["rows"]
+    assert instrument["index_revision"].startswith("extract openai:gpt-4o-mini ")
 
 
 def test_a_kill_in_the_middle_repays_nothing(stub: Stub, tmp_path: Path) -> None:
