@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -137,7 +138,7 @@ class GateConfig(Strict):
     baseline: str | None = None  # an arm's name; the first arm of the sweep when null
     min_delta: Annotated[float, Field(ge=-100, le=100)] = 0.0  # percentage points; negative: non-inferiority
     # Percentage points of run-to-run noise, or from:DIR, measured by the A/A sweep in DIR.
-    band: Annotated[float, Field(ge=0, le=100)] | Annotated[str, Field(pattern=r"^from:.+$")] = 4.0
+    band: float | str = 4.0
     interval: Literal["auto", "percentile"] = "auto"
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 10_000
     seed: int = 7
@@ -148,11 +149,26 @@ class GateConfig(Strict):
     human: str | None = None  # labels that people gave to these answers (CSV): prediction-powered inference
     enabled: bool = True
 
+    @field_validator("band", mode="before")
+    @classmethod
+    def _points(cls, value: Any) -> Any:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
+        if number or (isinstance(value, str) and re.fullmatch(r"from:.+", value)):
+            return float(value) if number else value
+        raise ValueError("give points from 0 to 100, or from:DIR of an A/A sweep")
+
     @field_validator("treatment", "same", mode="before")
     @classmethod
     def _one(cls, value: Any) -> Any:
         """Take ``gate.treatment=embedder`` as well as ``[embedder]``."""
         return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> GateConfig:
+        both = [row for row in self.same if row in self.treatment]
+        if both:
+            raise ValueError(f"{both[0]} is declared to be the same and to be the treatment; say one of them")
+        return self
 
     @property
     def band_source(self) -> str | None:
@@ -217,6 +233,15 @@ class Experiment(Strict):
         return "recall" if self.reader.provider == "none" else "accuracy"
 
 
+def own_path(text: str | Path) -> Path:
+    """A path as a person writes it: ``~`` expanded where there is such a home, else left as it is."""
+    path = Path(text)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def conf_dir() -> Path:
     """Absolute path of the shipped configs: inside the package in a wheel, beside it in a checkout."""
     here = Path(__file__).resolve().parent
@@ -228,7 +253,7 @@ def cache_dir() -> Path:
     """Where embeddings and fetched data are kept: ``$MEMORY_RUNNER_CACHE``, else the user's cache folder."""
     chosen = os.environ.get("MEMORY_RUNNER_CACHE")
     if chosen:
-        return Path(chosen).expanduser()
+        return own_path(chosen)
     from platformdirs import user_cache_path
 
     return user_cache_path("agent-memory-runner")

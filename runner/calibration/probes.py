@@ -17,6 +17,7 @@ from typing import Final
 from runner.calibration import phrases
 from runner.config import SliceConfig
 from runner.errors import UsageError
+from runner.experiment.recorded import shares
 from runner.harness import Harness
 from runner.types import GOLD_EXCLUDED, Question
 
@@ -85,7 +86,8 @@ def plan(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int) -> Pla
     Parameters
     ----------
     per_kind
-        Probes a kind; fewer where the slice holds fewer items. Categories share them evenly.
+        Probes a kind; fewer where the slice holds fewer items. Each category has its share of the slice, so that
+        the rates over all of them speak of the headline.
     seed
         Of every choice: items, templates and wrong answers. The order of the data does not matter.
 
@@ -102,29 +104,13 @@ def plan(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int) -> Pla
         told = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
         raise UsageError(f"calibrate: no item of the slice can be probed ({told}); widen the slice")
     probes: list[Probe] = []
-    quota = evenly({name: len(items) for name, items in groups.items()}, per_kind)
+    quota = shares({name: len(items) for name, items in groups.items()}, per_kind)
     for category in sorted(groups):
         items = sorted(groups[category], key=lambda item: item.question.id)
         random.Random(f"{seed}:{category}").shuffle(items)
         for item in items[: quota[category]]:
             probes += _of(item, items, seed, left_out)
     return Plan(probes, {name: len(items) for name, items in sorted(groups.items())}, dict(sorted(left_out.items())))
-
-
-def evenly(sizes: Mapping[str, int], total: int) -> dict[str, int]:
-    """Share a total among categories, evenly; what one cannot give, the others do.
-
-    >>> evenly({"a": 10, "b": 2, "c": 10}, 9)
-    {'a': 4, 'b': 2, 'c': 3}
-    """
-    shares = dict.fromkeys(sorted(sizes), 0)
-    left = min(total, sum(sizes.values()))
-    while left:
-        for name in shares:
-            if left and shares[name] < sizes[name]:
-                shares[name] += 1
-                left -= 1
-    return shares
 
 
 def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Iterable[Item]:

@@ -78,6 +78,8 @@ def _parsed(argv: list[str]) -> _Words:
             rows_named([row])
             found.same.append(row)
         elif flag in _KNOWN:
+            if any(Path(value).absolute() == place.absolute() for place in found.known.values()):
+                raise UsageError(f"calibrate {flag} {value}: named before; a run's answers are of one kind")
             found.known[_KNOWN[flag]] = Path(value)
         elif flag == "--json":
             found.as_json = True
@@ -276,11 +278,13 @@ def _tell(made: Calibration, path: Path, as_json: bool) -> int:
     if as_json:
         print(json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
         return 0
+    from runner.calibration.rates import rates_of
     from runner.report.calibration import calibration_table
     from runner.report.console import console
 
     console().print(calibration_table(made))
     usable = all(made.kinds.get(kind) is not None and made.kinds[kind].graded for kind in ("right", "specific"))
-    if made.state == "complete" and usable:
+    rates = rates_of(made.kinds, "specific") if usable else None
+    if made.state == "complete" and rates is not None and rates.j > 0:
         print(f"use it: python -m runner gate DIR gate.calibration={shlex.quote(perform.shown(path))}")
     return 0

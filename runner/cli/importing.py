@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from runner.cli import folders
 from runner.cli.perform import shown
-from runner.config import did_you_mean
-from runner.errors import UsageError
+from runner.config import did_you_mean, own_path
+from runner.errors import RunnerError, UsageError
 from runner.safe import looks_secret, mask, printable
 
 _USAGE: Final = "import takes a format and its files: python -m runner import FORMAT FILE [FILE ...] [--name NAME]"
@@ -51,15 +51,24 @@ def main(argv: list[str]) -> int:
         dataset=flags.get("--dataset", [None])[-1],
     )
     built = form({name.removeprefix("--"): values[-1] for name, values in flags.items() if name in own})
-    arms = prepared(built, words[1:], wanted)
+    try:
+        arms = prepared(built, words[1:], wanted)
+    except RunnerError:
+        raise
+    except Exception as error:
+        if type(built).__module__.startswith("runner."):
+            raise
+        raise RunnerError(
+            f"import {words[0]}: this format of your own failed: {type(error).__name__}: {error}"
+        ) from error
     label = arms[0].name if len(arms) == 1 else wanted.name or Path(words[1]).stem
-    target = Path(flags["--into"][-1]).expanduser() if "--into" in flags else _place(label)
+    target = own_path(flags["--into"][-1]) if "--into" in flags else _place(label)
     paths = write(arms, target)
     for arm, path in zip(arms, paths, strict=True):
         for line in arm.lines:
             print(printable(mask(line)))
-        print(f"{arm.name} → {shown(path.absolute())}")
-    print(_next(paths))
+        print(printable(f"{arm.name} → {shown(path.absolute())}"))
+    print(printable(_next(paths)))
     return 0
 
 

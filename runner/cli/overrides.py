@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel
 
 from runner.cli import folders as folders_of_code
-from runner.config import Experiment, conf_dir, did_you_mean, keys_of
+from runner.config import Experiment, conf_dir, did_you_mean, keys_of, own_path
 from runner.errors import ConfigError, UsageError
 from runner.safe import looks_secret, secrets_in
 
@@ -107,7 +107,7 @@ def _anchored(word: str) -> str:
     key, sign, value = word.partition("=")
     if key.lstrip("+") != "run.from" or value in _NO_RUN or any(mark in value for mark in "([{$*'\"\\"):
         return word
-    places = [str(Path(place).expanduser().absolute()) for place in value.split(",")]
+    places = [str(own_path(place).absolute()) for place in value.split(",")]
     return f"{key}{sign}" + ",".join(p if _PLAIN_PATH.fullmatch(p) else f"'{p}'" for p in places)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.cli import folders
-from runner.config import Experiment, ModelConfig, cache_dir, load
+from runner.config import Experiment, ModelConfig, cache_dir, load, own_path
 from runner.errors import ConfigError, Refused, RunnerError, Stopped
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import is_sweep
@@ -30,7 +30,7 @@ def anchored(values: dict[str, Any]) -> dict[str, Any]:
     """The config with its file paths made absolute, so that a run can be resumed from any folder."""
 
     def absolute(path: Any) -> Any:
-        return str(Path(path).expanduser().absolute()) if isinstance(path, str) and path else path
+        return str(own_path(path).absolute()) if isinstance(path, str) and path else path
 
     harness, run = values.get("harness"), values.get("run")
     if isinstance(harness, dict):
@@ -42,7 +42,7 @@ def anchored(values: dict[str, Any]) -> dict[str, Any]:
         settings = harness.get("settings")
         if isinstance(settings, dict):
             own = settings.get("scenarios")
-            if isinstance(own, str) and Path(own).expanduser().is_dir():  # a number in another benchmark
+            if isinstance(own, str) and own_path(own).is_dir():  # a number in another benchmark
                 harness["settings"] = {**settings, "scenarios": absolute(own)}
     if isinstance(run, dict):
         run |= {key: absolute(run[key]) for key in ("prices", "from") if key in run}

@@ -106,7 +106,17 @@ def judge_rows(config: ModelConfig, judge: Judge | None) -> dict[str, Any]:
 def write_side(ready: Ready, opened: Provenance) -> str:
     """Digest of all that decides what is ingested; arms that share it differ on the read side only."""
     arm = ready.experiment.arm
-    return digest([arm.system, arm.ingest, arm.settings, opened.build, opened.embedder, ready.dataset.sha256])[:16]
+    return digest(
+        [
+            arm.system,
+            arm.ingest,
+            arm.settings,
+            opened.build,
+            opened.embedder,
+            opened.index_revision,
+            ready.dataset.sha256,
+        ]
+    )[:16]
 
 
 def _denominator(axis: str, harness: Harness) -> str:

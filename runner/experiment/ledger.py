@@ -80,7 +80,8 @@ class Ledger:
 
     async def complete_for_system(self, model: Model, request: Request) -> Completion:
         """The same for a memory system that asks a model while it searches."""
-        return await self.complete(model, request, asking.get(), "search_model", 0)
+        question = asking.get()  # empty while a history is written
+        return await self.complete(model, request, question, "search_model" if question else "ingest_model", 0)
 
     def _write(self, question: str, role: str, repeat: int, request: str, completion: Completion) -> None:
         assert self._journal is not None

@@ -7,6 +7,7 @@ harness nor its dataset.
 from __future__ import annotations
 
 import hashlib
+import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
-from runner.config import RunConfig, did_you_mean
+from runner.config import RunConfig, did_you_mean, own_path
 from runner.errors import ConfigError, RecordError, UsageError
 from runner.record import journal
 from runner.record.rundir import RunDir, is_run, runs_under
-from runner.types import INGEST_ERROR, NOT_SETTLED, READER_ERROR, SEARCH_ERROR, Row, Texts
+from runner.types import INGEST_ERROR, NOT_SETTLED, OK, READER_ERROR, SEARCH_ERROR, Row, Texts
 
 # What a command line may say beside run.from: which judge, how much of it, and what it may cost.
 SETTABLE: Final = (
@@ -167,6 +168,12 @@ def open_recorded(place: str) -> Recorded:
     if not answered:
         why = "it was run with run.texts=false, or imported without them" if not number else "its reader failed on all"
         raise UsageError(f"run.from={place}: no answer is recorded ({why}), so there is nothing to grade")
+    lost = sum(1 for name, row in rows.items() if row.status == OK and row.label and name not in answered)
+    if lost and run.experiment().arm.system != "imported":  # other harnesses keep a label without its answer
+        raise UsageError(
+            f"run.from={place}: {lost} of {len(rows)} answers were graded and are not in {run.texts_path.name}; "
+            f"the record is damaged: run it again, or find the whole file"
+        )
     return Recorded(run, instrument, provenance, rows, lines, answered, _sha256(run.rows_path), _sha256(run.texts_path))
 
 
@@ -186,8 +193,8 @@ def gradable(row: Row, answers: Sequence[str]) -> list[bool]:
 def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
     """Question ids, sorted: all of the run, or a sample of those with an answer.
 
-    As many of each category as there can be of every one; what a small category cannot give the others do. Within a
-    category the questions with the least sha256 of seed and id are drawn (bottom-k sampling, Cohen and Kaplan 2007):
+    Each category has its share of the run (:func:`shares`), so that figures over the sample speak of the run. Within
+    a category the questions with the least sha256 of seed and id are drawn (bottom-k sampling, Cohen and Kaplan 2007):
     runs that answered the same questions give the same sample, and a larger sample holds every smaller one's share.
 
     Parameters
@@ -210,19 +217,22 @@ def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
 
 
 def shares(sizes: Mapping[str, int], total: int) -> dict[str, int]:
-    """``total`` dealt over strata as evenly as their sizes allow, one each in turn in the order of their names.
+    """``total`` dealt over strata in proportion to their sizes, so that what is drawn has the mix of the whole.
 
-    >>> shares({"a": 2, "b": 50, "c": 50}, 11)
-    {'a': 2, 'b': 5, 'c': 4}
+    The divisor method of Sainte-Laguë: each next one goes to the stratum with the greatest size / (2 dealt + 1), the
+    first by name among equals. A larger total gives no stratum less.
+
+    >>> shares({"a": 282, "b": 321, "c": 96, "d": 841}, 20)
+    {'a': 4, 'b': 4, 'c': 1, 'd': 11}
     """
     dealt = dict.fromkeys(sorted(sizes), 0)
-    left = min(total, sum(sizes.values()))
-    while left:
-        open_ones = [name for name in dealt if dealt[name] < sizes[name]]
-        each = max(1, min(left // len(open_ones), min(sizes[name] - dealt[name] for name in open_ones)))
-        for name in open_ones[: left if each == 1 else None]:
-            dealt[name] += each
-            left -= each
+    waiting = [(-float(size), name) for name, size in sizes.items() if size]
+    heapq.heapify(waiting)
+    for _ in range(min(total, sum(sizes.values()))):
+        _, name = heapq.heappop(waiting)
+        dealt[name] += 1
+        if dealt[name] < sizes[name]:
+            heapq.heappush(waiting, (-sizes[name] / (2 * dealt[name] + 1), name))
     return dealt
 
 
@@ -251,7 +261,7 @@ def unknown_key(key: str) -> str | None:
 
 
 def _found(place: str) -> RunDir:
-    path = Path(place).expanduser()
+    path = own_path(place)
     if not path.is_dir():
         raise UsageError(f"run.from={place}: no such directory; give the directory of a recorded run")
     if is_run(path):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from itertools import combinations
 
-from runner.config import GateConfig
+from runner.config import GateConfig, own_path
 from runner.errors import Refused, UsageError
 from runner.gate.arm import Arm, open_arm
 from runner.gate.judging import compare_arms
@@ -32,30 +32,34 @@ def resolved(settings: GateConfig, arm: Arm) -> tuple[GateConfig, str | None]:
     """
     if settings.band_source is None:
         return settings, None
-    path = Path(settings.band_source).expanduser()
+    path = own_path(settings.band_source)
     where = f"gate.band=from:{path}"
     if not path.is_dir():
         raise UsageError(f"{where}: no such directory; name an A/A sweep (-m run.replicate=0,1 +arm=NAME)")
     opened = settings.model_copy(update={"band": 0.0, "min_delta": 0.0})
     runs = [] if is_run(path) else runs_under(path)
     nulls = [open_arm(run, run.path.name, opened) for run in runs]
-    seen: list[str] = []
-    for i, a in enumerate(nulls):
-        for b in nulls[i + 1 :]:
-            pair = compare_arms(a, b, opened)
-            if not pair.comparability.null or pair.comparability.confounds:
-                continue
-            other = _other_instrument(a, arm, settings)
-            if other:
-                seen.append(other)
-                continue
-            if pair.null_band is None:
-                raise Refused(f"{where}: {'; '.join(pair.notes[-1:]) or pair.reason}: {pair.outcome}, {pair.reason}")
-            band = pair.null_band * 100
-            told = f"band {band:.1f} pp, measured by the A/A pair {a.name} and {b.name} of {path.name}"
-            return settings.model_copy(update={"band": band}), told
-    if seen:
-        raise Refused(f"{where}: measured with another instrument ({seen[0]}); run the A/A sweep with this one")
+    other: list[str] = []
+    bands: dict[str, float] = {}
+    for a, b in combinations(nulls, 2):
+        pair = compare_arms(a, b, opened)
+        if not pair.comparability.null or pair.comparability.confounds:
+            continue
+        differs = _other_instrument(a, arm, settings)
+        if differs:
+            other.append(differs)
+        elif pair.null_band is None:
+            why = pair.notes[-1] if pair.outcome == "null" and pair.notes else pair.reason
+            raise Refused(f"{where}: the A/A pair {a.name} and {b.name} is no measure of noise: {why}")
+        else:
+            bands[f"{a.name} and {b.name}"] = pair.null_band * 100
+    if bands:
+        widest = max(bands, key=lambda name: bands[name])
+        of = f", the widest of {len(bands)}" if len(bands) > 1 else ""
+        told = f"band {bands[widest]:.1f} pp, measured by the A/A pair {widest} of {path.name}{of}"
+        return settings.model_copy(update={"band": bands[widest]}), told
+    if other:
+        raise Refused(f"{where}: measured with another instrument ({other[0]}); run the A/A sweep with this one")
     raise UsageError(f"{where}: holds no A/A pair; make one with -m run.replicate=0,1 +arm=NAME")
 
 

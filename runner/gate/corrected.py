@@ -10,7 +10,7 @@ from typing import Any, Final
 from runner.calibration import file, rates
 from runner.calibration.file import COMPLETE, Calibration
 from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, WORDS
-from runner.config import GateConfig
+from runner.config import GateConfig, own_path
 from runner.errors import Refused, UsageError
 from runner.gate.arm import ACCURACY, Arm
 from runner.gate.pair import Comparison
@@ -137,7 +137,7 @@ def correct(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settin
     """
     if settings.calibration is None:
         return
-    path = Path(settings.calibration).expanduser()
+    path = own_path(settings.calibration)
     made = file.read(path)
     _usable(path, made)
     for arms, pairs in groups:

@@ -12,13 +12,15 @@ from typing import Final
 
 import numpy as np
 
-from runner.config import GateConfig
+from runner.config import GateConfig, own_path
 from runner.errors import Refused, UsageError
 from runner.gate import people
 from runner.gate.arm import ACCURACY, Arm
 from runner.gate.pair import Comparison
 from runner.stats.agreement import Agreement, cohen_kappa
+from runner.stats.clustered import Bounds
 from runner.stats.export import Exportable
+from runner.stats.interval import TOO_FEW
 from runner.stats.powered import Powered, library, prediction_powered
 from runner.stats.resample import Bools, Floats
 from runner.types import CORRECT, WRONG
@@ -117,7 +119,7 @@ def hear(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings:
     """
     if settings.human is None:
         return
-    path = Path(settings.human).expanduser()
+    path = own_path(settings.human)
     labels = people.by_arm(path, people.read(path), [arm for arms, _ in groups for arm in arms])
     library()
     judged = []
@@ -130,13 +132,13 @@ def hear(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings:
                 )
             if pair.verdict is not None:
                 a, b = named[pair.a], named[pair.b]
-                pair.human = _checked(path, a, b, labels)
+                pair.human = _checked(path, a, b, labels, pair.verdict.deciding)
                 judged.append(pair.human)
     if judged and all(item.difference is None and not any(item.arms.values()) for item in judged):
         raise Refused(f"gate.human={path}: {max(judged, key=lambda item: item.pairs).reason}")
 
 
-def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]]) -> HumanCheck:
+def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]], raw: Bounds | None) -> HumanCheck:
     """One pair; its rows line up, as it has a verdict."""
     said = {arm.name: labels.get(str(arm.run.path), {}) for arm in (a, b)}
     mine = {arm.name: _values(arm, said[arm.name]) for arm in (a, b)}
@@ -144,7 +146,7 @@ def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]]
     against: dict[str, Against] = {}
     unused = 0
     for arm in (a, b):
-        here = arm.headline_rows & arm.data.ok
+        here = a.headline_rows & b.headline_rows & arm.data.ok
         labelled = here & np.isfinite(mine[arm.name])
         unused += len(said[arm.name]) - int(labelled.sum())
         arms[arm.name], _ = _estimate(mine[arm.name], arm.values, here, labelled)
@@ -154,7 +156,19 @@ def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]]
     here = a.headline_rows & a.data.ok & b.data.ok
     labelled = here & np.isfinite(change)
     difference, reason = _estimate(change, b.values - a.values, here, labelled)
-    return HumanCheck(str(path), difference, arms, against, int(labelled.sum()), unused, reason)
+    spread, all_of_them = (len(np.unique(a.data.cluster[rows])) for rows in (labelled, here))
+    caveats: list[str] = [INDEPENDENT, AT_RANDOM]
+    if difference is not None and spread < min(TOO_FEW, all_of_them):
+        difference, reason = (
+            None,
+            (
+                f"the labelled pairs lie in {spread} of {all_of_them} {a.instrument['harness']['cluster']}s, and "
+                f"{TOO_FEW} are needed: label a random sample of all questions"
+            ),
+        )
+    if difference is not None and raw is not None and difference.high - difference.low < raw.high - raw.low:
+        caveats.append("it is narrower than the interval that decides, because that one minds the clusters")
+    return HumanCheck(str(path), difference, arms, against, int(labelled.sum()), unused, reason, tuple(caveats))
 
 
 def _values(arm: Arm, given: Mapping[str, str]) -> Floats:

@@ -90,7 +90,8 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
     about = a.instrument["harness"]
     category, names = a.data.category, a.data.categories
     comparable = np.isin(category, [code for code, name in enumerate(names) if name in about["comparable"]])
-    kept = ~a.data.excluded
+    kept = ~(a.data.excluded | b.data.excluded)
+    pair.notes += _unequal_patches(a, b)
     chosen = comparable if settings.categories == "comparable" else np.ones_like(comparable)
     stable = ~a.data.flipped & ~b.data.flipped
 
@@ -146,6 +147,12 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
     same = a.data.retrieval == b.data.retrieval
     pair.identical_share = float(same[masks["headline"] & seen].mean()) if (masks["headline"] & seen).any() else None
     return conclude(pair, a, b, bool(same[seen].all()) if seen.any() else False)
+
+
+def _unequal_patches(a: Arm, b: Arm) -> list[str]:
+    """A question that one arm's gold patch excludes is left out of both: the pair has one denominator."""
+    counts = [(arm.name, int((arm.data.excluded & ~other.data.excluded).sum())) for arm, other in ((a, b), (b, a))]
+    return [f"the gold patch of {name} leaves {count} questions out of both arms" for name, count in counts if count]
 
 
 def _rank_test(a: Arm, b: Arm, rows: NDArray[np.bool_]) -> float | None:

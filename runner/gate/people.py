@@ -44,7 +44,7 @@ def read(path: Path) -> list[HumanLabel]:
     """
     where = f"gate.human={path}"
     try:
-        if path.is_dir() or path.stat().st_size > _LARGEST:
+        if (path.exists() and not path.is_file()) or path.stat().st_size > _LARGEST:
             raise UsageError(f"{where}: is no CSV file of labels; give one with the columns id, arm, label")
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

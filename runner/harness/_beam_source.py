@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from runner.config import Dataset
+from runner.config import Dataset, own_path
 from runner.errors import DatasetError, MissingExtra
 from runner.harness._source import decode_json
 from runner.harness._stream import check_pin, records, sha256_of, verified
@@ -39,7 +40,6 @@ class Raw:
 class Found:
     """The data on disk, verified; ``sha256`` of a folder is over the path and digest of every file that is read."""
 
-    root: Path
     files: tuple[Path, ...]
     folder: bool  # chats as folders; else files of rows
     sha256: str
@@ -63,32 +63,52 @@ def find(harness: str, dataset: Dataset, more: Sequence[Dataset], size: str) -> 
     DatasetError
         When anything is missing, cannot be read or does not match its pin.
     """
-    path = Path(dataset.path).expanduser() if dataset.path is not None else None
+    path = own_path(dataset.path) if dataset.path is not None else None
+    parts = [dataset, *more]
     if path is not None and path.is_dir():
-        return _folder(harness, path, dataset.sha256, size)
-    parts = [dataset] if path is not None else [dataset, *more]
+        return _folder(harness, path, parts, size)
+    if path is not None:
+        parts = [part.model_copy(update={"path": str(path.with_name(_name(part)))}) for part in more]
+        for part in parts:
+            if not Path(str(part.path)).is_file():
+                raise DatasetError(
+                    f"{harness}: {path} is one of {len(parts) + 1} files of this data, and {part.path} is not there; "
+                    "put it beside, or say harness.settings.more=[] to use this one alone"
+                )
+        parts = [dataset, *parts]
+    return _files(harness, parts)
+
+
+def _files(harness: str, parts: Sequence[Dataset]) -> Found:
+    """Files of rows, each verified by its own pin."""
     files = [verified(harness, part) for part in parts]
     sha = files[0].sha256 if len(files) == 1 else _combined([(str(at), file.sha256) for at, file in enumerate(files)])
-    paths = tuple(file.path for file in files)
-    return Found(paths[0].parent, paths, False, sha, all(file.pinned for file in files))
+    return Found(tuple(file.path for file in files), False, sha, all(file.pinned for file in files))
 
 
-def _folder(harness: str, path: Path, pin: str | None, size: str) -> Found:
+def _folder(harness: str, path: Path, parts: Sequence[Dataset], size: str) -> Found:
     for root in (path / "chats" / size, path / size, path):
         chats = _chats(root)
-        rows = () if chats else tuple(sorted([*root.glob(f"{size}-*.parquet"), *root.glob(f"data/{size}-*.parquet")]))
+        rows = [] if chats else sorted([*root.glob(f"{size}-*.parquet"), *root.glob(f"data/{size}-*.parquet")])
+        if rows and [file.name for file in rows] == [_name(part) for part in parts]:
+            at = [part.model_copy(update={"path": str(file)}) for part, file in zip(parts, rows, strict=True)]
+            return _files(harness, at)
         if not chats and not rows:
             continue
-        files = rows or tuple(file for chat in chats for file in (_chat_file(chat), _questions_file(harness, chat)))
-        digests = [(file.relative_to(root).as_posix(), sha256_of(harness, file)) for file in files]
-        sha = digests[0][1] if len(digests) == 1 else _combined(digests)
-        check_pin(harness, str(root), sha, pin)
-        return Found(root, files, bool(chats), sha, pin is not None)
+        files = rows or [file for chat in chats for file in (_chat_file(chat), _questions_file(harness, chat))]
+        sha = _combined([(file.relative_to(root).as_posix(), sha256_of(harness, file)) for file in files])
+        check_pin(harness, str(root), sha, parts[0].sha256)
+        return Found(tuple(files), bool(chats), sha, parts[0].sha256 is not None)
     raise DatasetError(
         f"{harness}: {path} holds no chat of size {size}: neither N/chat.json nor {size}-*.parquet, there or in "
         f"{size}/ or chats/{size}/; name the folder that does (harness.dataset.path), or another "
         "harness.settings.size"
     )
+
+
+def _name(part: Dataset) -> str:
+    """Name of the published file that a part of the data is."""
+    return urlsplit(part.url or "").path.rpartition("/")[2] or "?"
 
 
 def _chats(root: Path) -> list[Path]:

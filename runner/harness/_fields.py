@@ -30,9 +30,9 @@ class Where:
         return Where(self._harness, f"{self._place}{place}", self._meant)
 
     def fail(self, message: str) -> DatasetError:
+        said = " ".join(f"{self._place}: {message}".split())  # both may quote the data, and a message is one line
         return DatasetError(
-            f"{self._harness}: {self._place}: {message}; this is not {self._meant} "
-            "(harness.dataset.path=FILE names another copy)"
+            f"{self._harness}: {said}; this is not {self._meant} (harness.dataset.path=FILE names another copy)"
         )
 
     def mapping(self, value: object, known: Collection[str] | None, required: Sequence[str]) -> dict[str, Any]:

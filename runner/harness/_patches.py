@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from runner.config import Strict, problems
+from runner.config import Strict, own_path, problems
 from runner.errors import DatasetError
 
 
@@ -128,8 +128,10 @@ def read_patches(harness: str, files: Sequence[str], scenarios: Sequence[str]) -
     by_id: dict[str, Patch] = {}
     sha = hashlib.sha256()
     for file in files:
-        path = Path(file).expanduser()
+        path = own_path(file)
         try:
+            if path.exists() and not path.is_file():
+                raise OSError(None, "not a regular file")
             data = path.read_bytes()
         except OSError as error:
             raise DatasetError(

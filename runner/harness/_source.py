@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from runner.config import Dataset, cache_dir
+from runner.config import Dataset, cache_dir, own_path
 from runner.errors import DatasetError
 
 
@@ -77,7 +77,7 @@ def local_copy(harness: str, dataset: Dataset) -> Path:
     """
     if dataset.path is None:
         return _download(harness, dataset)
-    path = Path(dataset.path).expanduser()
+    path = own_path(dataset.path)
     try:
         if path.is_dir():
             raise DatasetError(

@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from statistics import fmean
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field

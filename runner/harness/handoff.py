@@ -21,7 +21,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from runner.config import HarnessConfig, Strict, did_you_mean
+from runner.config import HarnessConfig, Strict, did_you_mean, own_path
 from runner.errors import ConfigError
 from runner.harness import DatasetInfo, Harness
 from runner.harness._handoff_files import Entry, Index, index, spec_of
@@ -71,7 +71,7 @@ class HandoffSuite(Harness):
     def _index(self) -> Index:
         folders = [SHIPPED] if self.settings.shipped else []
         if self.settings.scenarios is not None:
-            folders.append(Path(self.settings.scenarios).expanduser())
+            folders.append(own_path(self.settings.scenarios))
         return index(folders)
 
     @cached_property

@@ -9,9 +9,9 @@ import csv
 import hashlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
+from runner.config import own_path
 from runner.errors import DatasetError
 from runner.imports import Source
 from runner.imports._values import kind, mapping
@@ -29,11 +29,13 @@ def source(word: str) -> Source:
     DatasetError
         When it is no file, cannot be read, or is empty.
     """
-    path = Path(word).expanduser()
+    path = own_path(word)
     sha, size = hashlib.sha256(), 0
     try:
         if path.is_dir():
             raise DatasetError(f"{word}: a folder; name the result files in it")
+        if path.exists() and not path.is_file():  # a pipe or a device has no end
+            raise DatasetError(f"{word}: not a regular file; save its content to one")
         with path.open("rb") as file:
             while part := file.read(_MB):
                 sha.update(part)

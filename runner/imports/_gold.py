@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from runner import harness as harnesses
-from runner.config import HarnessConfig, SliceConfig, conf_dir
+from runner.config import HarnessConfig, SliceConfig, conf_dir, own_path
 from runner.errors import DatasetError, UsageError
 from runner.harness._patches import Patch, PatchReport, read_patches
 from runner.imports._instrument import Benchmark
@@ -104,7 +104,7 @@ def compared(path: str, about: Benchmark, questions: Sequence[Question]) -> tupl
         raise UsageError(f"--dataset: there is no harness '{about.name}' to read it; leave --dataset out")
     values = yaml.safe_load(shipped.read_text(encoding="utf-8"))
     pin = dict(values.get("dataset") or {})
-    dataset = {**pin, "path": str(Path(path).expanduser()), "sha256": None}
+    dataset = {**pin, "path": str(own_path(path)), "sha256": None}
     built = harnesses.build(HarnessConfig.model_validate({**values, "dataset": dataset}))
     known = {question.id: question for scenario in built.load(SliceConfig()) for question in scenario.questions}
     for item in questions:

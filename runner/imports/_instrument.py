@@ -51,7 +51,10 @@ def benchmark(name: str, cluster: str, questions: Sequence[Question]) -> Benchma
         seen = sorted({item.category for item in questions})
         return Benchmark(name, {key: key for key in seen}, seen, cluster)
     built = harnesses.build(HarnessConfig(name=name))
+    told = [item for item in questions if item.category]
     for item in questions:
+        item.category = item.category or UNNAMED
+    for item in told:
         try:
             item.category = built.category(item.category)
         except ConfigError:
@@ -60,7 +63,9 @@ def benchmark(name: str, cluster: str, questions: Sequence[Question]) -> Benchma
                 f"the question {item.id} is of category '{item.category}', and {name} has {there}; if these are other "
                 f"questions, import them with --harness imported"
             ) from None
-    return Benchmark(name, dict(built.categories), sorted(built.comparable), built.cluster, built.synthetic)
+    unnamed = {} if len(told) == len(questions) else {UNNAMED: UNNAMED}  # result files often leave the category out
+    categories = {**built.categories, **unnamed}
+    return Benchmark(name, categories, sorted({*built.comparable, *unnamed}), built.cluster, built.synthetic)
 
 
 def instrument(about: Benchmark, arm: Results, questions: Sequence[Question], known: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from runner.config import digest
+from runner.errors import DatasetError
 from runner.imports import Format, Given, Results, Source
 from runner.imports._files import document, records
 from runner.imports._labels import MISSING
@@ -67,10 +68,16 @@ class Promptfoo(Format):
         return list(arms.values())
 
 
+_OWN: Final = frozenset({"gradingResult", "promptIdx", "provider", "testCase", "testIdx"})
+
+
 def _rows(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
     """The result rows of a file, in the order of their tests."""
     if file.path.suffix in (".jsonl", ".ndjson"):
-        yield from sorted(records(file), key=lambda row: _index(row[1]))
+        lines = sorted(records(file), key=lambda row: _index(row[1]))
+        if not any(_OWN & row.keys() for _, row in lines):
+            raise DatasetError(f"{file.name}: no line has {', '.join(sorted(_OWN))}: these are no promptfoo results")
+        yield from lines
         return
     whole = mapping(document(file), file.name)
     summary = whole.get("results")

@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 from pydantic import ValidationError, model_validator
 
-from runner.config import Strict, problems
+from runner.config import Strict, own_path, problems
 from runner.errors import UsageError
 from runner.imports import Format, Given, Results, Source
 from runner.imports._files import records, table
@@ -156,7 +155,9 @@ def _map(path: str) -> Map:
         With every problem of it.
     """
     try:
-        with Path(path).expanduser().open("rb") as file:
+        if own_path(path).exists() and not own_path(path).is_file():
+            raise OSError(None, "not a regular file")
+        with own_path(path).open("rb") as file:
             data = file.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise UsageError(f"--map {path}: larger than {_LARGEST >> 10} KB; is it the map?")

@@ -156,7 +156,10 @@ def drift(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     """Served models that differ and windows that do not overlap, from two ``summary.json``."""
     notes = []
     served_a, served_b = set(a.get("served") or ()), set(b.get("served") or ())
-    if served_a != served_b and (served_a or served_b):
+    # An arm whose every answer was a refusal never asked the judge: it cannot say which one was served.
+    unasked = any(not (summary.get("usage") or {}).get("judge", {}).get("calls") for summary in (a, b))
+    nested = unasked and (served_a <= served_b or served_b <= served_a)
+    if served_a != served_b and (served_a or served_b) and not nested:
         notes.append(
             f"drift: the servers say they served {', '.join(sorted(served_a)) or 'nothing'} "
             f"against {', '.join(sorted(served_b)) or 'nothing'}"

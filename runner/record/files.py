@@ -107,6 +107,8 @@ def decode(path: Path, kind: type[T]) -> T | None:
         When it cannot be read or holds something else.
     """
     try:
+        if path.exists() and not path.is_file():  # a pipe or a device has no end
+            raise RecordError(f"{path}: not a regular file")
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         return None

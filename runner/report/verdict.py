@@ -156,7 +156,8 @@ def _beside(pair: Comparison) -> str:
     if pair.identical_share is not None:
         told += f"; identical retrieval {pair.identical_share:.0%}"
     if pair.wilcoxon_p is not None:
-        told += f"; Wilcoxon over means {_p(pair.wilcoxon_p)}"
+        against = " against 0" if pair.verdict is not None and pair.verdict.min_delta else ""
+        told += f"; Wilcoxon over means {_p(pair.wilcoxon_p)}{against}"
     return told
 
 
@@ -171,4 +172,6 @@ def _points(value: float | None) -> str:
 def _interval(verdict: Verdict | None) -> str:
     if verdict is None or verdict.deciding is None:
         return "none" if verdict is not None else ""
-    return f"{_points(verdict.deciding.low)} .. {_points(verdict.deciding.high)}"
+    # A share differs by 100 points at most, whatever a jackknife of one giant cluster extrapolates to.
+    low, high = max(-1.0, verdict.deciding.low), min(1.0, verdict.deciding.high)
+    return f"{_points(low)} .. {_points(high)}"

@@ -17,6 +17,7 @@ from runner.stats.export import Exportable
 CAVEATS: Final = (
     "assumes that the judge errs at the same rates in both arms",
     "known-right probes are rephrased gold, easier than real answers, so J is likely too high",
+    "probes are taken as independent: where a judge errs by conversation, these intervals are too narrow",
 )
 JUDGE_UNINFORMATIVE: Final = "judge_uninformative"
 JUDGE_TOO_WEAK: Final = "judge_too_weak"

@@ -139,7 +139,8 @@ class Verdict(Exportable):
         why = "" if self.mde_note is None else f" ({_MDE_NOTES[self.mde_note]})"
         if self.mde is None:
             return f"what it detects cannot be told{why}"
-        return f"detects about {self.mde * scale:.1f} {unit}{why}"
+        beyond = f" beyond the threshold of {self.min_delta * scale:+.1f}" if self.min_delta else ""
+        return f"detects about {self.mde * scale:.1f} {unit}{beyond}{why}"
 
     def line(self, unit: str = "pp", scale: float = 100) -> str:
         """One line for people: verdict, reason, difference and interval, clusters, discordant pairs, MDE."""

@@ -107,8 +107,8 @@ class MemorySystem:
     # Of the class, or of the instance where only its settings or its server can tell.
     capabilities: Capabilities = Capabilities()
     modes: tuple[str, ...] = ("default",)  # what `recall.mode` may be
-    # Acts outside this process by what its arm says: a command, a server. A record made elsewhere is not resumed with it
-    # before a person trusts the record.
+    # Acts outside this process by what its arm says: a command, a server. A record made elsewhere is not resumed with
+    # it before a person trusts the record.
     outside: ClassVar[bool] = True
     searches: int | None = None  # searches in flight that it takes; None: as many as come
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from runner.config import ArmConfig
+from runner.config import ArmConfig, own_path
 from runner.errors import ConfigError
 from runner.http import start_of
 from runner.system import Capabilities, Opening, Provenance, build_version
@@ -104,7 +104,7 @@ class Reflect(Bridge):
 
     async def _open(self, opening: Opening) -> Settled:
         settings = self.settings
-        script = Path(settings.recall).expanduser()
+        script = own_path(settings.recall)
         try:
             source = script.read_bytes()
         except OSError as error:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from runner.calibration import phrases
-from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, evenly, plan, tells
+from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, plan, tells
 from runner.config import Dataset, HarnessConfig, SliceConfig
 from runner.errors import UsageError
+from runner.experiment.recorded import shares
 from runner.harness import Harness, build
 from runner.score.lexical import is_abstention
 from runner.types import GOLD_EXCLUDED, Gold, Question, Scenario
@@ -97,10 +99,15 @@ def test_a_fact_survives_by_its_words() -> None:
     assert not phrases.holds("once", "once and once again")
 
 
-def test_categories_share_evenly() -> None:
-    assert evenly({"a": 10, "b": 2, "c": 10}, 9) == {"a": 4, "b": 2, "c": 3}
-    assert evenly({"a": 1, "b": 1}, 99) == {"a": 1, "b": 1}
-    assert evenly({"a": 5}, 0) == {"a": 0}
+def test_categories_have_their_share_of_the_slice() -> None:
+    """Sainte-Laguë, by hand: quotients 10, 2, 10 | 3.3, .67, 3.3 | 2, 2 | 1.43, 1.43, so a, c, a, c, then 2 of b, a, c."""
+    assert shares({"a": 10, "b": 2, "c": 10}, 4) == {"a": 2, "b": 0, "c": 2}
+    assert shares({"a": 10, "b": 2, "c": 10}, 7) == {"a": 3, "b": 1, "c": 3}
+    assert shares({"a": 1, "b": 1}, 99) == {"a": 1, "b": 1}
+    assert shares({"a": 5}, 0) == {"a": 0}
+    grown = [shares({"a": 282, "b": 321, "c": 96, "d": 841}, total) for total in range(1541)]
+    assert all(less[name] <= more[name] for less, more in pairwise(grown) for name in less)
+    assert grown[200] == {"a": 37, "b": 42, "c": 12, "d": 109}  # 36.6, 41.7, 12.5, 109.2
 
 
 def test_the_wrong_answer_is_never_right() -> None:
@@ -194,7 +201,12 @@ def test_on_locomo(shared_data: Path) -> None:
     assert made.left_out["items whose right answer is to abstain"] == 446
     assert made.left_out["items whose gold a patch excludes"] == 99
     kinds = Counter((probe.kind, probe.item.question.category) for probe in made.probes)
-    assert set(kinds.values()) == {25}
+    # 100 in proportion: 17.6, 20.5, 6.0 and 55.9
+    assert all(
+        kinds[kind, name] == n
+        for kind in (RIGHT, SPECIFIC, VAGUE)
+        for name, n in zip("1234", (18, 20, 6, 56), strict=True)
+    )
     assert len(kinds) == 12
     for probe in made.probes:
         assert not is_abstention(probe.text)

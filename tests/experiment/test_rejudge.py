@@ -313,14 +313,15 @@ def test_what_stands_in_for_an_arm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sizes", "total", "dealt"),
     [
-        ({"a": 2, "b": 50, "c": 50}, 11, {"a": 2, "b": 5, "c": 4}),
+        # Sainte-Laguë by hand: five each at 50, 16.7, 10, 7.1 and 5.6; then 4.5 against the 2 of a
+        ({"a": 2, "b": 50, "c": 50}, 11, {"a": 0, "b": 6, "c": 5}),
         ({"b": 5, "a": 5}, 3, {"a": 2, "b": 1}),
         ({"a": 5}, 9, {"a": 5}),
-        ({"a": 1, "b": 1, "c": 9}, 2, {"a": 1, "b": 1, "c": 0}),
+        ({"a": 1, "b": 1, "c": 9}, 2, {"a": 0, "b": 0, "c": 2}),
         ({"a": 3, "b": 0}, 3, {"a": 3, "b": 0}),
     ],
 )
-def test_shares_are_as_even_as_can_be(sizes: dict[str, int], total: int, dealt: dict[str, int]) -> None:
+def test_shares_are_in_proportion(sizes: dict[str, int], total: int, dealt: dict[str, int]) -> None:
     assert shares(sizes, total) == dealt
 
 
@@ -333,7 +334,7 @@ def test_a_sample_is_seeded_sorted_and_of_what_has_an_answer(tmp_path: Path) -> 
     assert drawn == sorted(drawn) == sampled(mirrored, 12, 7)
     assert drawn != sampled(source, 12, 8)
     assert set(drawn) <= set(sampled(source, 24, 7))
-    assert Counter(source.rows[name].category for name in drawn) == {"1": 4, "2": 4, "3": 4}
+    assert Counter(source.rows[name].category for name in drawn) == {"1": 4, "2": 6, "3": 2}  # of 20, 30 and 10
     assert set(drawn) <= source.answered
     assert len(sampled(source, 1000, 7)) == 60
     assert len(sampled(source, None, 7)) == 70

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from recorded import answered, arm_config, write_run
 
-from runner.config import GateConfig
-from runner.errors import Refused, UsageError
+from runner.config import GateConfig, checked
+from runner.errors import ConfigError, Refused, UsageError
 from runner.gate import Comparison, compare
 from runner.report.verdict import pair_notes
 from runner.sweep import gate
@@ -518,3 +518,24 @@ def test_what_is_known_and_differs_cannot_be_declared_away(tmp_path: Path) -> No
     (pair,) = gate([tmp_path], {"same": ["judge"]}).groups[0].comparisons
     assert pair.outcome == "refused"
     assert "judge.model" in pair.reason
+
+
+@pytest.mark.parametrize("patched", ["a", "b"])
+def test_a_patch_of_either_arm_leaves_its_questions_out_of_both(tmp_path: Path, patched: str) -> None:
+    for number, name in enumerate("ab"):
+        more = [{"flags": ("gold_excluded",)} if name == patched and i < 10 else {} for i in range(100)]
+        found = [answered(i, (i + number) % 3 == 0, keys=f"{name}{i}", **more[i]) for i in range(100)]
+        write_run(tmp_path / f"{number}-{name}", found, arm=arm_config(name))
+    (pair,) = gate([tmp_path]).groups[0].comparisons
+    assert pair.verdict is not None
+    assert pair.verdict.n == 90
+    assert pair.others["all questions (those with corrupt gold included)"].n == 100
+    assert f"the gold patch of {patched} leaves 10 questions out of both arms" in pair.notes
+
+
+def test_a_row_is_not_both_the_same_and_the_treatment() -> None:
+    with pytest.raises(ConfigError, match="judge is declared to be the same and to be the treatment"):
+        checked(GateConfig, {"same": ["judge"], "treatment": ["judge"]}, "gate.")
+    for band in (-1, 101, "from:", "wide", None, True):
+        with pytest.raises(ConfigError, match=r"gate.band: give points from 0 to 100, or from:DIR"):
+            checked(GateConfig, {"band": band}, "gate.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from datetime import datetime
@@ -105,6 +106,34 @@ def test_parquet_rows_say_the_same(tmp_path: Path, chat_of) -> None:
     broken.write_bytes(b"PAR1 no")
     message = refusal(harness(HarnessConfig(name="beam", dataset={"path": str(broken), "sha256": None})))
     assert "cannot be read as Parquet" in message
+
+
+def test_data_of_several_files_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    beam_rows(tmp_path)
+    shards = [tmp_path / f"100K-0000{number}-of-00002.parquet" for number in range(2)]
+    for file, row in zip(shards, json.loads((tmp_path / "rows.json").read_text()), strict=True):
+        parquet.write_table(arrow.Table.from_pylist([row]), file)
+    shas = [hashlib.sha256(file.read_bytes()).hexdigest() for file in shards]
+    urls = [f"https://example.org/data/{file.name}" for file in shards]
+
+    def over(path: Path, **more: Any) -> Beam:
+        settings = {"more": [{"url": urls[1], "sha256": shas[1]}]} | more
+        dataset = {"path": str(path), "url": urls[0], "sha256": shas[0]}
+        return harness(HarnessConfig(name="beam", dataset=dataset, settings=settings))
+
+    by_file, by_folder = over(shards[0]), over(tmp_path)
+    assert by_file.dataset() == by_folder.dataset()
+    assert by_file.dataset().pinned
+    assert [scenario.id for scenario in by_file.read()] == ["100K-1", "100K-2"]
+    assert [scenario.id for scenario in over(shards[0], more=[]).read()] == ["100K-1"]
+    shards[1].rename(tmp_path / "elsewhere.parquet")
+    assert "is one of 2 files of this data" in refusal(over(shards[0]))
+    (tmp_path / "elsewhere.parquet").rename(shards[1])
+    shards[1].write_bytes(b"another")
+    assert "pins" in refusal(over(tmp_path))
 
 
 def test_ids_go_on_through_plans(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from harness_samples import longmemeval_item, longmemeval_update
 
-from runner.config import HarnessConfig, SliceConfig
+from runner.config import HarnessConfig, ModelConfig, SliceConfig
 from runner.errors import ConfigError, DatasetError
 from runner.harness import build
 from runner.harness.longmemeval import LongMemEval, alternatives
-from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Hit, Question
+from runner.llm import Request
+from runner.llm.judge import Judge
+from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Completion, Hit, Question
 
 
 @pytest.fixture
@@ -108,6 +110,29 @@ def test_a_type_has_its_template(harness_of, kind: str, rubric: str) -> None:
     assert (question.category, question.rubric) == (kind, f"longmemeval_{rubric}")
 
 
+@pytest.mark.parametrize(
+    ("reply", "label"),
+    [
+        ("yes", "CORRECT"),
+        ("Yes.", "CORRECT"),
+        ("no", "WRONG"),
+        ("No, although the answer says yes", "WRONG"),
+        ("The answer is yes", "judge_unparseable"),
+        ("", "judge_unparseable"),
+    ],
+)
+def test_only_the_first_word_of_a_judge_counts(harness_of, reply: str, label: str) -> None:
+    judge = Judge(ModelConfig(name="f", provider="fake", model="lexical", rubric="locomo_lenient"), LongMemEval.rubrics)
+    for item in (longmemeval_item(), longmemeval_item("q_abs"), longmemeval_item(kind="temporal-reasoning")):
+        question = only(harness_of([item]))
+        request = judge.request(question, "I do not know.")
+        assert isinstance(request, Request), "a refusal is graded too"
+        said = str(request.messages)
+        assert question.text in said
+        assert "Rex SECRETGOLD" in said
+        assert judge.label(question, Completion(text=reply)).value == label
+
+
 def test_types_by_other_names(harness_of) -> None:
     harness = harness_of([longmemeval_item("a", "multi-session"), longmemeval_item("b", "temporal-reasoning")])
     for names, wanted in (
@@ -196,6 +221,7 @@ def test_question_ids_that_stand_twice(harness_of) -> None:
         ({"question_type": "multi-hop"}, "unknown question_type 'multi-hop'"),
         ({"question_type": None}, "unknown question_type 'None'"),
         ({"hint": 1}, "unknown field 'hint'"),
+        ({"a\nb": 1}, "unknown field 'a b'"),
         ({"answer": None}, "expected text, found null"),
         ({"answer": 1.5}, "expected text, found a number"),
         ({"answer": []}, "the list is empty"),

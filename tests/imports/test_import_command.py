@@ -260,7 +260,7 @@ GOOD = {"question_id": "q0", "hypothesis": "h", "label": "yes"}
         (("longmemeval", "f.json", "--expect", "many"), "--expect many: give a number"),
         (("longmemeval", "f.json", "--expect", "2"), "1 questions, and --expect says 2"),
         (("longmemeval", "f.json", "--patches", "none.json"), "cannot read the gold patch"),
-        (("longmemeval", "f.json", "--dataset", "f.json"), "there is no harness 'longmemeval'"),
+        (("longmemeval", "f.json", "--harness", "imported", "--dataset", "f.json"), "there is no harness 'imported'"),
         (("longmemeval", "f.json", "--into", "taken"), "is there already and not empty"),
         (("longmemeval", "f.json", "--into", "f.json"), "is there already and not empty"),
         (("longmemeval", "f.json", "--config-dir", "none"), "no such folder"),

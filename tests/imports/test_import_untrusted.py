@@ -96,7 +96,7 @@ def test_the_same_bytes_twice_are_no_repeat(tmp_path: Path) -> None:
 def test_markup_and_credentials_out_of_files_stay_text(tmp_path: Path) -> None:
     name = "[bold red]q[/] <script>"
     file = write_json(tmp_path / "f.json", [{"question_id": name, "label": "yes", "question_type": "[link=x]"}])
-    assert list(rows(bring("longmemeval", file))) == [name]
+    assert list(rows(bring("longmemeval", file, harness="imported"))) == [name]
     key = "sk-" + "a1B2" * 8
     model = write_json(tmp_path / "m.json", [{"question_id": "q", "autoeval_label": {"model": key, "label": True}}])
     with pytest.raises(ConfigError, match="looks like a credential"):

@@ -27,8 +27,13 @@ from runner.system.parts.asking import Asker
 from runner.system.parts.embedder import Embedder
 
 _importing = threading.Lock()
+_LEGS: Final = ("mem0.vector_stores.qdrant", "mem0.utils.spacy_models")  # where it says that a package is absent
 # Of mem0's extraction prompt. Without them it tells the model that the conversation took place today.
 _DATES: Final = re.compile(r"^(## (?:Observation|Current) Date\n)\S+", re.MULTILINE)
+
+
+def _installed(record: logging.LogRecord) -> bool:
+    return "not installed" not in record.getMessage()
 
 
 def load() -> Any:
@@ -64,6 +69,8 @@ def load() -> Any:
             )
         if (log := logging.getLogger("mem0")).level == logging.NOTSET:
             log.setLevel(logging.WARNING)  # a line at INFO for each memory would bury a run's log
+        for name in _LEGS:  # once a namespace; the record has it already
+            logging.getLogger(name).addFilter(_installed)
     return Memory
 
 
