@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -56,7 +57,7 @@ def main(argv: list[str]) -> int:
     except RunnerError:
         raise
     except Exception as error:
-        if type(built).__module__.startswith("runner."):
+        if Path(inspect.getfile(type(built))).is_relative_to(Path(__file__).parents[1]):
             raise
         raise RunnerError(
             f"import {words[0]}: this format of your own failed: {type(error).__name__}: {error}"

@@ -2,11 +2,12 @@
 
 ::
 
-    python tests/bench/longmemeval_stream.py                          # 4 and 12 questions of 1.5 million tokens
+    python tests/bench/longmemeval_stream.py                                 # 12 questions of 1.5 million tokens
     python tests/bench/longmemeval_stream.py --questions 500 --keep m.json   # the whole of it, and the file kept
 
-Each count runs in a process of its own. What must hold: peak memory is that of the histories in flight, whatever the
-number of questions. The file is generated, in the official layout, from a seeded vocabulary.
+The run has a process of its own, whose peak memory is read after every third of the questions. What must hold: it is
+that of the histories in flight, four by default, and once these have been the largest it stays where it is. The file is
+generated, in the official layout, from a seeded vocabulary.
 """
 
 from __future__ import annotations
@@ -79,15 +80,24 @@ def write(path: Path, questions: int, tokens: int, sessions: int = 0) -> None:
         out.write("\n]\n")
 
 
-class _Silent:
+class _Peaks:
+    """An observer that reads the peak memory of the process, in MB, after every question."""
+
+    def __init__(self) -> None:
+        self.peaks: list[float] = []
+
     def begin(self, total: int, done: int) -> None: ...
-    def row(self, row: object, usd: float) -> None: ...
+
+    def row(self, row: object, usd: float) -> None:
+        self.peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
     def note(self, text: str) -> None: ...
+
     def end(self) -> None: ...
 
 
-def run(path: Path, folder: Path, limit: int) -> None:
-    """One whole run over the first questions, then the peak of this process."""
+def run(path: Path, folder: Path) -> None:
+    """One whole run, and the peak of this process by thirds of it."""
     from omegaconf import OmegaConf
 
     from runner.config import conf_dir, load
@@ -100,40 +110,41 @@ def run(path: Path, folder: Path, limit: int) -> None:
     values: Any = OmegaConf.to_container(whole, resolve=True)
     none = {"name": "none", "provider": "none"}
     harness = {"name": "longmemeval", "dataset": {"path": str(path)}}
-    config = load({"harness": harness, "arm": values["arm"], "reader": none, "judge": none, "slice": {"limit": limit}})
+    config = load({"harness": harness, "arm": values["arm"], "reader": none, "judge": none})
     began = time.perf_counter()
     ready = prepare(config)
     counted = time.perf_counter()
     rows = RunDir(folder)
     rows.create(config.model_dump(mode="json"))
-    outcome = execute(rows, ready, _Silent(), cache_dir=None)
+    observer = _Peaks()
+    outcome = execute(rows, ready, observer, cache_dir=None)
     ended = time.perf_counter()
     found = [row.metrics.get("recall@10") for row in rows.rows()]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    thirds = [observer.peaks[max(0, len(observer.peaks) * part // 3 - 1)] for part in (1, 2, 3)]
     print(
-        f"{len(found)} questions, {outcome.state}: peak {peak:.0f} MB, hash and count {counted - began:.1f} s, run "
-        f"{ended - counted:.1f} s, found {sum(value == 1 for value in found)}",
+        f"{len(found)} questions, {outcome.state}: peak after each third {' '.join(f'{peak:.0f}' for peak in thirds)} "
+        f"MB; hash and count {counted - began:.1f} s, run {ended - counted:.1f} s; "
+        f"found {sum(value == 1 for value in found)}",
         flush=True,
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=12, help="of the file; the first run takes a third")
+    parser.add_argument("--questions", type=int, default=12, help="of the file")
     parser.add_argument("--tokens", type=int, default=1_500_000, help="of a history")
     parser.add_argument("--keep", type=Path, help="write the file here and keep it")
-    parser.add_argument("--child", nargs=2, metavar=("FILE", "LIMIT"), help=argparse.SUPPRESS)
+    parser.add_argument("--child", metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if args.child:
-            run(Path(args.child[0]), Path(folder) / "run", int(args.child[1]))
+            run(Path(args.child), Path(folder) / "run")
             return
         path = args.keep or Path(folder) / "m.json"
         if not path.exists():
             write(path, args.questions, args.tokens)
         print(f"{path.stat().st_size / 1e6:.0f} MB, {args.questions} questions of {args.tokens:,} tokens", flush=True)
-        for limit in (max(1, args.questions // 3), args.questions):
-            subprocess.run([sys.executable, __file__, "--child", str(path), str(limit)], check=True)
+        subprocess.run([sys.executable, __file__, "--child", str(path)], check=True)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def test_a_fact_survives_by_its_words() -> None:
 
 
 def test_categories_have_their_share_of_the_slice() -> None:
-    """Sainte-Laguë, by hand: quotients 10, 2, 10 | 3.3, .67, 3.3 | 2, 2 | 1.43, 1.43, so a, c, a, c, then 2 of b, a, c."""
+    """Sainte-Laguë by hand: a 10, c 10, a 3.3, c 3.3, then a, b and c at 2."""
     assert shares({"a": 10, "b": 2, "c": 10}, 4) == {"a": 2, "b": 0, "c": 2}
     assert shares({"a": 10, "b": 2, "c": 10}, 7) == {"a": 3, "b": 1, "c": 3}
     assert shares({"a": 1, "b": 1}, 99) == {"a": 1, "b": 1}

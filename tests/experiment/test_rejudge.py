@@ -376,3 +376,13 @@ def test_a_plan_counts_calls_exactly(tmp_path: Path) -> None:
     fake = forecast(load(values_of(source, FAKE, sample=9)))
     assert (fake.calls, fake.usd) == (0, 0.0)
     assert "only 2 questions have an answer" in " ".join(fake.warnings)
+
+
+def test_answers_that_were_graded_and_are_gone_stop_a_regrading(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "src", [item(n, f"plain {n}", ["CORRECT"]) for n in range(20)])
+    config = source / "config.yaml"
+    config.write_text(config.read_text().replace("system: imported", "system: bm25"))
+    lines = (source / "texts.jsonl").read_text().splitlines(keepends=True)
+    (source / "texts.jsonl").write_text("".join(lines[:3]))
+    with pytest.raises(UsageError, match=r"17 of 20 answers were graded and are not in texts\.jsonl"):
+        open_recorded(str(source))
