@@ -155,6 +155,8 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     if repatched:
         groups.update(patched)
     told = {name: group.told() for name, group in groups.items()}
+    if about.get("macro"):
+        told[about["macro"]] = _averaged([by_category[key].told() for key in sorted(comparable & set(by_category))])
     for key in sorted(by_category, key=lambda c: (len(c), c)):
         told[f"{key} {names.get(key, key)}"] = by_category[key].told()
     failed = sum(statuses[name] for name in STATUSES if name != OK)
@@ -174,6 +176,15 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
         "served": sorted(served),
         "window": [first, last] if distinct and first <= last else None,
     }
+
+
+def _averaged(groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """The mean of every share over categories, each counting alike; a metric that one of them lacks is left out."""
+    counts = {name: sum(group[name] for group in groups) for name in ("questions", "scored", "errors")}
+    shares = (
+        [name for name in groups[0] if all(isinstance(group.get(name), float) for group in groups)] if groups else []
+    )
+    return {**counts, **{name: sum(group[name] for group in groups) / len(groups) for name in shares}}
 
 
 def spent(usage: Usage) -> dict[str, Any]:

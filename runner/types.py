@@ -81,7 +81,7 @@ class Gold(Struct, frozen=True, kw_only=True, omit_defaults=True):
     evidence: tuple[str, ...] = ()  # event ids
     sessions: tuple[str, ...] = ()  # evidence that is labelled by session only: all their events are in `evidence`
     abstain: bool = False  # the right answer is that the memory does not hold it
-    rubric: tuple[str, ...] = ()  # points that are graded one by one, where the benchmark grades so
+    points: tuple[str, ...] = ()  # points that are graded one by one, where the benchmark grades so
     carry: tuple[Fact, ...] = ()  # must be in what is delivered
     avoid: tuple[Fact, ...] = ()  # must not: superseded, corrected, of another project
     signal: tuple[Fact, ...] = ()  # knowledge about the answer: its age, its author, that nothing is known

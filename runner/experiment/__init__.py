@@ -83,6 +83,7 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
             "comparable": sorted(harness.comparable),
             "headline": harness.headline(experiment.axis),
             "rubrics": list(harness.rubrics),
+            "macro": harness.macro,
         },
         "census": {
             "questions": ready.census.questions,

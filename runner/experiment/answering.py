@@ -38,7 +38,7 @@ class Grading:
             return asked
         # One call a point, one after the other: the benchmark's score is their mean.
         labels = [await self._graded(question, request, repeat, row, models) for request in asked]
-        return of_points(labels) if question.gold.rubric else labels[0]
+        return of_points(labels) if question.gold.points else labels[0]
 
     async def _graded(self, question: Question, request: Request, repeat: int, row: Row, models: list[str]) -> Label:
         try:

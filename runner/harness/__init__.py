@@ -69,6 +69,8 @@ class Harness:
     aliases: ClassVar[Mapping[str, str]] = {}  # other names in circulation -> source id as text
     comparable: ClassVar[frozenset[str]]  # category ids in `overall_comparable`, the headline
     cluster: ClassVar[str]  # what one cluster is, in words ("conversation")
+    # What the benchmark calls the mean over its comparable categories, where it reports one; empty: it does not.
+    macro: ClassVar[str] = ""
     # Rubric files of the benchmark's own (conf/judge/rubrics), which its questions name; empty: the judge's rubric.
     rubrics: ClassVar[tuple[str, ...]] = ()
     Settings: ClassVar[type[Strict]] = NoSettings
@@ -255,7 +257,7 @@ class Harness:
             sha.add(question.id.encode() for question in scenario.questions)
             for question in scenario.questions:
                 census.by_category[question.category] += 1
-                census.gradings += len(question.gold.rubric) or 1
+                census.gradings += len(question.gold.points) or 1
         census.scenarios = len(names)
         census.clusters = len(clusters)
         census.sha256 = sha.hexdigest()

@@ -66,6 +66,7 @@ class Beam(Harness):
     }
     comparable = frozenset(GOLD)
     cluster = "chat"
+    macro = "ability_averaged"
     rubrics = (_POINT, _UNASKED, _WHOLE)
     Settings = BeamSettings
     settings: BeamSettings
@@ -119,7 +120,7 @@ class Beam(Harness):
                         answers=(probe.answer,) if probe.answer else (),
                         evidence=probe.evidence,
                         abstain=probe.ability == ABSTENTION,
-                        rubric=probe.rubric,
+                        points=probe.rubric,
                     ),
                     now=now,
                     rubric=self._rubric(probe.ability),
@@ -151,7 +152,7 @@ class Beam(Harness):
         if question.category != ORDERING:
             return {}
         upstream = self.settings.scoring == "upstream"
-        reference = list(dict.fromkeys(question.gold.rubric))
+        reference = list(dict.fromkeys(question.gold.points))
         said = lines_in(answer) if upstream else items_in(answer)
         told = ordering(reference, align(said, reference, first=upstream), last=upstream)
         return {
@@ -161,7 +162,7 @@ class Beam(Harness):
         }
 
     def flags(self, question: Question) -> tuple[str, ...]:
-        single = question.category == ORDERING and len(set(question.gold.rubric)) == 1
+        single = question.category == ORDERING and len(set(question.gold.points)) == 1
         return (*self._patching.flags(question), *((SINGLE_EVENT,) if single else ()))
 
     # --- gold patches and counts -----------------------------------------------------------------------------------

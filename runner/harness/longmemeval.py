@@ -74,6 +74,7 @@ class LongMemEval(Harness):
     }
     comparable = frozenset(TYPES)  # abstentions included, as published
     cluster = "question"
+    macro = "task_averaged"
     rubrics = (_PLAIN, *_RUBRIC.values(), _ABSTAIN)
     Settings = LongMemEvalSettings
     settings: LongMemEvalSettings

@@ -81,7 +81,7 @@ class Judge:
     def requests(self, question: Question, answer: str) -> list[Request] | Label:
         """All that is to be sent for one answer: a request a point where the benchmark grades points, else one."""
         asked: list[Request] = []
-        for point in question.gold.rubric or ("",):
+        for point in question.gold.points or ("",):
             request = self.request(question, answer, point)
             if isinstance(request, Label):
                 return request

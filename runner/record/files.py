@@ -27,6 +27,7 @@ class About(Struct, kw_only=True):
     comparable: list[str]
     headline: str
     rubrics: list[str] = field(default_factory=list)  # the benchmark's own rubric files
+    macro: str = ""  # what the mean over the comparable categories is called
 
 
 class Counted(Struct, kw_only=True):

@@ -24,7 +24,7 @@ _RECALL_COLUMNS = (
     "fraction@all",
 )
 _DELIVERED_COLUMNS = ("pass", "fidelity", "density", "signal", "tokens", "over_budget")
-_ANSWER_COLUMNS = ("accuracy_abstain_wrong", "accuracy", "abstained", "locomo_f1")
+_ANSWER_COLUMNS = ("judge_score", "accuracy_abstain_wrong", "accuracy", "abstained", "locomo_f1")
 
 
 def headline(ready: Ready, where: str) -> str:

@@ -86,8 +86,8 @@ def test_gold_and_points_are_the_files(shared_data: Path, scenarios: dict[str, S
         flat = [(ability, item) for ability in GOLD for item in published[ability]]
         for question, (ability, item) in zip(asked, flat, strict=True):
             assert question.gold.answers == (str(item[GOLD[ability]]),)
-            assert question.gold.rubric == tuple(item["rubric"])
-            points += len(question.gold.rubric)
+            assert question.gold.points == tuple(item["rubric"])
+            points += len(question.gold.points)
     assert points == 205
 
 

@@ -174,7 +174,7 @@ def test_rubrics_are_declared_and_there(sample: Sample, scenarios: list[Scenario
     judge = Judge(ModelConfig(name="fake", provider="fake", model="lexical", rubric="locomo_lenient"), used)
     for question in every(scenarios):
         if question.rubric:
-            judge.request(question, "an answer", *question.gold.rubric[:1])
+            judge.request(question, "an answer", *question.gold.points[:1])
 
 
 def test_metrics_are_finite(sample: Sample, scenarios: list[Scenario]) -> None:
