@@ -196,7 +196,7 @@ def test_gold_by_ability(chat_of) -> None:
     assert gold["summarization"].answers == ("all of it",)
     assert gold["knowledge_update"].answers == ("250",)
     assert sum(item.abstain for item in gold.values()) == 1
-    assert gold["temporal_reasoning"].rubric == ("SECRETPOINT",)
+    assert gold["temporal_reasoning"].points == ("SECRETPOINT",)
     assert {question.rubric for question in scenario.questions} == {"beam_point"}
 
 
