@@ -242,7 +242,7 @@ def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, 
                 f"gate.baseline={wanted}: no such arm here; there are {', '.join(arm.name for arm in arms)}"
             )
         baseline = named[0]
-    settings, told = resolved(settings, baseline)
+    settings, told = resolved(settings, [baseline, *(arm for arm in arms if arm is not baseline)])
     pairs = [compare_arms(baseline, arm, settings) for arm in arms if arm is not baseline]
     for pair in pairs:
         pair.notes += [told] if told else []

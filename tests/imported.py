@@ -14,7 +14,6 @@ from unittest import mock
 from runner import imports
 from runner.cli import main
 from runner.imports._prepare import Arm, Wanted, prepared
-from runner.report.console import console
 from runner.types import Row, Texts
 
 
@@ -40,7 +39,6 @@ class Said:
 def command(*words: str) -> Said:
     """``python -m runner`` in this process and in the current folder: for what needs no process to be seen."""
     out, err = io.StringIO(), io.StringIO()
-    console.cache_clear()  # as wide as a pipe's, whatever terminal another test had
     with mock.patch.dict(os.environ, {"COLUMNS": ""}), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(words)
     return Said(code, out.getvalue(), err.getvalue())

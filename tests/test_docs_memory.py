@@ -18,6 +18,8 @@ from runner.system import build
 from runner.system.command import CommandSettings
 from runner.system.http import HttpSettings
 
+pytestmark = pytest.mark.long
+
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TEXT = (ROOT / "docs" / "your-own-memory.md").read_text(encoding="utf-8")

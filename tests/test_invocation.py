@@ -165,6 +165,7 @@ def test_plan_spends_nothing_and_names_what_is_sent(cli: Cli, tmp_path: Path) ->
     assert planned[0]["knobs"]["graph"] is False
 
 
+@pytest.mark.long
 def test_kill_at_any_moment_loses_and_repays_nothing(cli: Cli, tmp_path: Path) -> None:
     """Kill -9 three times in a row; what the server saw in excess is at most what was in flight each time."""
     flight = 4
@@ -198,6 +199,7 @@ def test_kill_at_any_moment_loses_and_repays_nothing(cli: Cli, tmp_path: Path) -
     assert a == b
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_a_sweep_and_says_how_to_resume(cli: Cli, tmp_path: Path) -> None:
     with Stub(latency_s=0.05) as stub:
         env = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "unused"}
@@ -220,6 +222,7 @@ def test_ctrl_c_stops_a_sweep_and_says_how_to_resume(cli: Cli, tmp_path: Path) -
         assert stub.state.requests == 2 * 160
 
 
+@pytest.mark.long
 def test_a_failed_arm_leaves_the_others_gated(cli: Cli, tmp_path: Path) -> None:
     mine = tmp_path / "mine" / "arm"
     mine.mkdir(parents=True)

@@ -101,6 +101,7 @@ def test_a_system_that_raises_gives_rows_not_tracebacks(cli: Cli, tmp_path: Path
     assert 0 < statuses["search_error"] < 80
 
 
+@pytest.mark.long
 def test_a_change_of_ones_own_code_is_seen(cli: Cli, tmp_path: Path, mine: Path) -> None:
     """Before and after under one name: another build, refused until it is declared to be what one varies."""
     assert cli("+arm=last", "--config-dir", "mine", "hydra.run.dir=before", *SMALL).returncode == 0
@@ -126,6 +127,7 @@ def test_a_system_that_does_not_open_leaves_the_other_arms_gated(cli: Cli, mine:
     assert "PASS" in done.stdout
 
 
+@pytest.mark.long
 def test_a_refactor_that_retrieves_the_same_is_no_failure(cli: Cli, mine: Path) -> None:
     assert cli("+arm=last", "--config-dir", "mine", "hydra.run.dir=before", *SMALL).returncode == 0
     (mine / "system" / "last.py").write_text(SYSTEM + "\n# tidied\n")

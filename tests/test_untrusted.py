@@ -114,6 +114,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["instrument.json", "summary.json", "provenance.json", "../sweep.json", "config.yaml"])
 def test_mutated_records_crash_nothing(sweep: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Every place of a file, every kind of junk: a verdict or one line, whatever the verb."""
@@ -262,6 +263,7 @@ def test_a_key_in_the_wrong_place_is_not_repeated(cli: Cli, words: tuple[str, ..
     assert key not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_streams_that_are_closed_or_full(sweep: Path, tmp_path: Path) -> None:
     env = {**command_environment(), "SWEEP": str(sweep), "PY": sys.executable}
     for line, code in (
@@ -276,6 +278,7 @@ def test_streams_that_are_closed_or_full(sweep: Path, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting a small disk needs root")
 def test_a_full_disk_is_one_line_and_a_resume_finishes(cli: Cli, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
@@ -328,6 +331,7 @@ def test_a_run_in_which_everything_failed_is_no_success(cli: Cli, tmp_path: Path
     assert "resume run --retry-errors" in done.stderr
 
 
+@pytest.mark.long
 def test_a_command_that_floods_or_leaves_children_is_ended(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "flood.sh").write_text("head -c 60000000 /dev/zero\n")
     (tmp_path / "child.sh").write_text('(exec >/dev/null 2>&1 </dev/null; sleep 4242) &\necho \'{"result": "x"}\'\n')
@@ -369,6 +373,7 @@ def test_a_model_of_the_arm_is_looked_at_too(cli: Cli, tmp_path: Path) -> None:
     assert not mark.exists()
 
 
+@pytest.mark.long
 def test_one_refused_run_does_not_stop_the_others_of_a_sweep(cli: Cli, tmp_path: Path) -> None:
     """A run whose instrument changed is refused by itself; the job that never started runs all the same."""
     assert cli("-m", "+arm=no_memory,bm25,oracle", "hydra.sweep.dir=sw", *SMALL).returncode in (0, 3, 4)

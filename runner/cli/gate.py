@@ -26,8 +26,10 @@ def main(argv: list[str]) -> int:
         if word == "--json":
             continue
         if word == "--declare" or word.startswith("--declare="):
-            row, kind = _declaration(word.partition("=")[2] if "=" in word else next(words, ""))
-            declared[kind].append(row)
+            said = word.partition("=")[2] if word.startswith("--declare=") else next(words, "")
+            for part in said.split(","):
+                row, kind = _declaration(part)
+                declared[kind].append(row)
             continue
         if word.startswith("-"):
             raise UsageError(

@@ -254,7 +254,12 @@ class _Asking:
         await self._store(ns, events)
         hits = [hit for event in events[-3:] for hit in (await self._ask(ns, event)).hits]
         if not self._can.sources:
-            return STATED, "hits do not name the events they came from: recall is not measurable"
+            named = any(hit.sources for hit in hits)
+            return STATED, (
+                "sources came back and are not declared (capabilities.sources): recall is not measured until they are"
+                if named
+                else "hits do not name the events they came from: recall is not measurable"
+            )
         for hit in hits:
             for source in hit.sources or ():
                 if source not in by_id:

@@ -50,7 +50,7 @@ def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = 
     if names[0] == names[1]:
         names = [run.path.name for run in opened]
     a, b = (open_arm(run, name, chosen) for run, name in zip(opened, names, strict=True))
-    chosen, told = resolved(chosen, a)
+    chosen, told = resolved(chosen, [a, b])
     pair = compare_arms(a, b, chosen)
     pair.notes += [told] if told else []
     correct([([a, b], [pair])], chosen)

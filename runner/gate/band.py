@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
-from runner.config import GateConfig, own_path
+from runner.config import GateConfig, digest, own_path
 from runner.errors import Refused, UsageError
 from runner.gate.arm import Arm, open_arm
 from runner.gate.judging import compare_arms
@@ -12,15 +13,16 @@ from runner.record.instrument import SYSTEM_ROWS, WHY, mismatches, rows_named
 from runner.record.rundir import is_run, runs_under
 
 
-def resolved(settings: GateConfig, arm: Arm) -> tuple[GateConfig, str | None]:
+def resolved(settings: GateConfig, arms: Sequence[Arm]) -> tuple[GateConfig, str | None]:
     """The settings with a number for a band, and what to say about where it comes from.
 
     Parameters
     ----------
     settings
         Of the gate; ``band`` may be ``from:DIR``.
-    arm
-        The baseline: the band must have been measured with its instrument, the system under test excepted.
+    arms
+        Those compared, the baseline first: the band must have been measured with its instrument. That it was measured
+        with another memory than any of them is said, and allowed.
 
     Raises
     ------
@@ -32,6 +34,7 @@ def resolved(settings: GateConfig, arm: Arm) -> tuple[GateConfig, str | None]:
     """
     if settings.band_source is None:
         return settings, None
+    arm, compared = arms[0], [one.config for one in arms]
     path = own_path(settings.band_source)
     where = f"gate.band=from:{path}"
     if not path.is_dir():
@@ -57,6 +60,9 @@ def resolved(settings: GateConfig, arm: Arm) -> tuple[GateConfig, str | None]:
         widest = max(bands, key=lambda name: bands[name])
         of = f", the widest of {len(bands)}" if len(bands) > 1 else ""
         told = f"band {bands[widest]:.1f} pp, measured by the A/A pair {widest} of {path.name}{of}"
+        memories = {digest(null.config["arm"] | {"name": ""}) for null in nulls}
+        if memories.isdisjoint(digest(one["arm"] | {"name": ""}) for one in compared):
+            told += f": of another memory ({nulls[0].config['arm']['name']}), which may be louder or quieter than these"
         return settings.model_copy(update={"band": bands[widest]}), told
     if other:
         raise Refused(f"{where}: measured with another instrument ({other[0]}); run the A/A sweep with this one")

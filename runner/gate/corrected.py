@@ -94,7 +94,7 @@ class JudgeCorrection:
             if item is not None and item.verdict not in (None, self.raw):
                 lines.append(f"raw verdict {self.raw.upper()}, {told} {str(item.verdict).upper()}; the raw one decides")
         for name, item in self.categories.items():
-            lines.append(f"category {name} corrected: {_numbers(item)}")
+            lines.append(f"category {_once(name)} corrected: {_numbers(item)}")
         lines += self.notes
         lines.append(f"the raw verdict decides; a corrected number {'; '.join(self.caveats)}")
         return lines
@@ -117,7 +117,15 @@ def _numbers(item: Correction) -> str:
         )
     if result.mean is None or result.low is None or result.high is None:
         return f"{JUDGE_TOO_WEAK}: J is within its own noise of 0; the raw number stands, calibrate with more probes"
-    return f"{result.mean * 100:+.1f} pp, {result.low * 100:+.1f} .. {result.high * 100:+.1f}"
+    beyond = " (no difference is above 100 points: J is too small for a correction of use)"
+    told = f"{result.mean * 100:+.1f} pp, {result.low * 100:+.1f} .. {result.high * 100:+.1f}"
+    return told + (beyond if max(abs(result.low), abs(result.high)) > 1 else "")
+
+
+def _once(name: str) -> str:
+    """A category whose id is its name, once."""
+    head, _, tail = name.partition(" ")
+    return head if head == tail else name
 
 
 def correct(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:

@@ -58,7 +58,7 @@ def benchmark(name: str, cluster: str, questions: Sequence[Question]) -> Benchma
         try:
             item.category = built.category(item.category)
         except ConfigError:
-            there = ", ".join(f"{key} {label}" for key, label in built.categories.items())
+            there = ", ".join(key if key == label else f"{key} {label}" for key, label in built.categories.items())
             raise DatasetError(
                 f"the question {item.id} is of category '{item.category}', and {name} has {there}; if these are other "
                 f"questions, import them with --harness imported"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
 
 from rich.console import Console
 from rich.text import Text
@@ -12,13 +11,11 @@ from rich.text import Text
 from runner.safe import printable
 
 
-@cache
 def console() -> Console:
     """Standard output; as wide as a table needs when it is not a terminal, so that logs and pipes keep every figure."""
     return Console(width=None if sys.stdout.isatty() else _width(), markup=False, highlight=False, emoji=False)
 
 
-@cache
 def error_console() -> Console:
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
 

@@ -155,7 +155,8 @@ def judge_row(
         deciding=decision.interval,
         deciding_kind=decision.kind,
         cr3=decision.cr3,
-        sign_flip=flip,
+        # Against a threshold below 0 every tie counts as evidence for it: what was never seen to differ is given no p.
+        sign_flip=flip if discordant else None,
         mcnemar_p=mcnemar,
         wins=wins,
         losses=losses,

@@ -55,6 +55,7 @@ def served(stub: Stub) -> dict[str, str]:
     return {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "unused"}
 
 
+@pytest.mark.long
 def test_a_fake_judge_in_the_default_place_and_the_gate_that_uses_it(cli: Cli, here: Here, tmp_path: Path) -> None:
     small = ("harness.settings.scenarios=8", "run.repeats=3")
     done = cli("calibrate", *FAKE, *small)
@@ -212,6 +213,7 @@ def test_nobody_listens_and_no_budget(here: Here, tmp_path: Path) -> None:
         assert 0 < spent <= 0.005
 
 
+@pytest.mark.long
 def test_kill_at_any_moment_loses_and_repays_nothing(cli: Cli, tmp_path: Path) -> None:
     flight = 3
     words = ["calibrate", *REAL, "run.repeats=2", f"run.concurrency={flight}", "--into", "c"]
@@ -241,6 +243,7 @@ def test_kill_at_any_moment_loses_and_repays_nothing(cli: Cli, tmp_path: Path) -
     assert made["kinds"]["right"]["passed"] == 12
 
 
+@pytest.mark.long
 def test_ctrl_c_says_how_to_go_on(cli: Cli, tmp_path: Path) -> None:
     words = ["calibrate", "judge=gpt-4.1", "--probes", "60", "run.concurrency=2", "--into", "c"]
     with Stub(answer=honest, latency_s=0.05) as stub:

@@ -17,7 +17,8 @@ from conftest import command_environment, runs_in
 from servers import Stub
 
 from runner.cli import main
-from runner.report.console import console
+
+pytestmark = pytest.mark.long
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 Here = Callable[..., "tuple[int, str, str]"]
@@ -28,7 +29,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
     """The same command line inside this process, where a process of its own would only cost time."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
-    console.cache_clear()  # an earlier test may have made a narrow one
 
     def run(*words: str) -> tuple[int, str, str]:
         capfd.readouterr()

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 CODE = """
 from runner.system.bm25 import SYSTEM as Base
 from runner.types import Hit, Retrieval

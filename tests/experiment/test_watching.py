@@ -161,6 +161,7 @@ def test_a_kill_at_the_decision_is_made_good_without_a_question(decided, tmp_pat
     assert summary(sweep / "1-bm25")["state"] == "decided"
 
 
+@pytest.mark.long
 def test_an_a_a_sweep_never_stops(cli: Cli, tmp_path: Path) -> None:
     done = cli(
         "-m", "run.replicate=0,1", "+arm=oracle", WATCHED, "harness.settings.scenarios=12", "hydra.sweep.dir=sweep"
@@ -190,6 +191,7 @@ def test_an_arm_is_stopped_only_where_the_gate_would_give_a_verdict(tmp_path: Pa
     assert stopped_after(strange + [answered(i, False, cluster=i, keys="b") for i in range(12)]) is None
 
 
+@pytest.mark.long
 def test_an_interrupted_arm_stays_incomplete_and_is_watched_on(cli: Cli, tmp_path: Path, capsys) -> None:
     """Killed in its second arm; resumed, it takes up the journal, decides where it would have, and stops."""
     with Stub(latency_s=0.03) as stub:
@@ -240,6 +242,7 @@ def test_a_run_refuses_them_before_anything_is_spent(words: tuple[str, ...], cli
     assert not list(tmp_path.rglob("rows.jsonl"))
 
 
+@pytest.mark.long
 def test_too_few_clusters_are_warned_of(cli: Cli, capsys) -> None:
     words = ("-m", "+arm=no_memory,oracle", WATCHED, "harness.settings.scenarios=6")
     assert main(["plan", *words]) == 0

@@ -322,6 +322,7 @@ def test_data_check_tells_all_and_exits_with_2(cli: Cli, write, tmp_path: Path) 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_folder_is_run_resumed_from_elsewhere_and_reported(cli: Cli, write, tmp_path: Path) -> None:
     write(GOOD)
     own = ("harness=handoff", "harness.settings.scenarios=mine", "harness.settings.shipped=false")

@@ -21,6 +21,8 @@ from runner.config import load
 from runner.errors import Refused
 from tests.bridging import REFERENCE, alive, arm_file, assert_gone, broken, children
 
+pytestmark = pytest.mark.long
+
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # 4 scenarios of 2 questions, one at a time: which row a fault falls on is known.

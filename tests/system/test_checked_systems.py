@@ -17,6 +17,8 @@ from runner.config import ArmConfig, RunConfig, conf_dir
 from runner.experiment.conformance import STATED, Conformance, check
 from runner.system import Opening, build
 
+pytestmark = pytest.mark.long
+
 ARMS = ("mem0_infer", "brain", "extract", "digest")
 
 

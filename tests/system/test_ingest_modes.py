@@ -381,6 +381,7 @@ def test_another_system_that_is_told_notes_is_a_bundle() -> None:
 SMALL = ("harness=synthetic_memory", "harness.settings.scenarios=2", "slice.per_category=1")
 
 
+@pytest.mark.long
 def test_verbatim_and_notes_pair_in_a_gate_and_notes_are_paid_for_once(
     cli: Callable[..., Any], stub: Stub, tmp_path: Path
 ) -> None:
@@ -412,6 +413,7 @@ def test_verbatim_and_notes_pair_in_a_gate_and_notes_are_paid_for_once(
     assert instrument["index_revision"].startswith("extract openai:gpt-4o-mini ")
 
 
+@pytest.mark.long
 def test_a_kill_in_the_middle_repays_nothing(stub: Stub, tmp_path: Path) -> None:
     stub.state.plan = ["ok"] * 5 + ["hang"]
     words = (*SMALL, "+arm=extract", "arm.system=bm25", "~arm.settings.embedder")

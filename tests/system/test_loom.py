@@ -299,6 +299,7 @@ def test_a_run_that_fails_erases(server: State) -> None:
     assert server.spaces == {}
 
 
+@pytest.mark.long
 def test_an_interrupted_run_erases(server: State, tmp_path: Path) -> None:
     server.faults[SEARCH] = ["hang"] * 50
     words = ["+arm=loom", f"arm.settings.base_url={server.url}", "harness.settings.scenarios=2", "run.concurrency=2"]
