@@ -391,3 +391,16 @@ def test_one_refused_run_does_not_stop_the_others_of_a_sweep(cli: Cli, tmp_path:
     assert done.returncode == 1
     assert "incomplete" in done.stdout
     assert "PASS" in done.stdout  # of the pair that is whole
+
+
+def test_a_system_that_acts_outside_is_refused_whatever_its_keys_are_called(tmp_path: Path) -> None:
+    from runner.cli.perform import refuse_strange
+    from runner.config import load
+    from runner.errors import Refused
+
+    models = {"reader": {"name": "none"}, "judge": {"name": "none"}}
+    strange = {"name": "theirs", "system": "command", "settings": {"program": "rm"}}
+    with pytest.raises(Refused, match=r"run the system 'command' with the record's settings"):
+        refuse_strange(tmp_path, load({"harness": {"name": "synthetic_memory"}, "arm": strange, **models}))
+    plain = {"name": "ours", "system": "bm25"}
+    refuse_strange(tmp_path, load({"harness": {"name": "synthetic_memory"}, "arm": plain, **models}))

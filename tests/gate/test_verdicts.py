@@ -483,7 +483,13 @@ def test_a_band_is_measured_by_an_a_a_sweep(tmp_path: Path) -> None:
     (pair,) = gate([real], {"band": f"from:{null}"}).groups[0].comparisons
     assert pair.verdict is not None
     assert pair.verdict.band == pytest.approx(measured.null_band)
-    assert any("measured by the A/A pair" in note for note in pair.notes)
+    assert any("measured by the A/A pair" in note and "another memory" not in note for note in pair.notes)
+    elsewhere = sweep(tmp_path / "elsewhere", 100, ("c", "d"))
+    for folder in elsewhere.iterdir():
+        config = folder / "config.yaml"
+        config.write_text(config.read_text().replace("system: hybrid", "system: dense"))
+    (pair,) = gate([elsewhere], {"band": f"from:{null}"}).groups[0].comparisons
+    assert any("of another memory (a)" in note for note in pair.notes)
     (null / "1-a2").rename(tmp_path / "away")
     with pytest.raises(UsageError, match="holds no A/A pair"):
         gate([real], {"band": f"from:{null}"})
@@ -539,3 +545,21 @@ def test_a_row_is_not_both_the_same_and_the_treatment() -> None:
     for band in (-1, 101, "from:", "wide", None, True):
         with pytest.raises(ConfigError, match=r"gate.band: give points from 0 to 100, or from:DIR"):
             checked(GateConfig, {"band": band}, "gate.")
+
+
+def test_several_declarations_go_into_one_word(tmp_path: Path, cli: Any) -> None:
+    rows = {"judge.model": "unknown", "embedder": "unknown"}
+    for number, name in enumerate("ab"):
+        found = [answered(i, (i + number) % 3 == 0, keys=f"{name}{i}") for i in range(60)]
+        write_run(tmp_path / name, found, arm=arm_config(name), instrument=rows)
+    done = cli("gate", "a", "b", "--declare", "judge=same,embedder=treatment", "--json")
+    assert done.returncode in (0, 3, 4), done.stderr
+    (pair,) = json.loads(done.stdout)["groups"][0]["comparisons"]
+    assert pair["declared_same"] == ["judge.model"]
+
+
+def test_ties_are_no_evidence_for_a_threshold(tmp_path: Path) -> None:
+    found = pair(tmp_path, *arms(0, 79, 0), min_delta=-2.0)
+    assert found.verdict is not None
+    assert (found.verdict.verdict, found.verdict.sign_flip, found.verdict.companion_p) == ("unresolved", None, None)
+    assert found.category_p == {}
