@@ -306,6 +306,7 @@ def test_a_full_disk_is_one_line_and_a_resume_finishes(cli: Cli, tmp_path: Path)
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.long
 def test_a_sweep_from_elsewhere_runs_no_command(cli: Cli, tmp_path: Path) -> None:
     assert cli("-m", "+arm=no_memory,oracle", "hydra.sweep.dir=sw", *SMALL).returncode == 0
     mark = tmp_path / "PWNED"

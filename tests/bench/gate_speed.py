@@ -96,6 +96,8 @@ def from_disk(arms: int, categories: int, n: int) -> None:
     """The whole gate of recorded runs: reading, summaries, comparability, statistics."""
     from recorded import answered, arm_config, write_run
 
+    from runner.record.rundir import RunDir
+    from runner.summary import summarise
     from runner.sweep import gate
 
     with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +107,10 @@ def from_disk(arms: int, categories: int, n: int) -> None:
                 answered(i, coin.random() < 0.6, cluster=i % 50, category=str(i // 50 % categories), keys=f"{arm}{i}")
                 for i in range(n)
             ]
-            write_run(Path(folder) / f"{arm}-a{arm}", rows, arm=arm_config(f"a{arm}", knobs={"graph": arm}))
+            run = RunDir(
+                write_run(Path(folder) / f"{arm}-a{arm}", rows, arm=arm_config(f"a{arm}", knobs={"graph": arm}))
+            )
+            run.write_json("summary.json", {"state": "complete", **summarise(run, run.instrument())})  # as a run ends
         seconds = best(lambda: gate([Path(folder)], {"categories": "all"}))
     print(f"{'the same from disk, a gate of recorded runs':<46}{seconds:>9.3f}{'1.0':>7}")
 

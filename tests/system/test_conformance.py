@@ -274,6 +274,7 @@ def test_receipt_proves_what_was_sent(arm: ArmConfig) -> None:
     drive(arm, body)
 
 
+@pytest.mark.long
 def test_any_text_survives(arm: ArmConfig) -> None:
     texts = [
         "",
