@@ -28,7 +28,7 @@ from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.record import journal
 from runner.record.rundir import RunDir
-from runner.types import LABELS, OK, STATUSES, Label, Row, Texts
+from runner.types import LABELS, STATUSES, Label, Row, Texts
 
 TEMPLATE: Final = "template:"  # prefix of how a template worded a probe
 REFUSED: Final = "rephrasing_refused"  # flag: the reader's reply did not pass, or failed; the template was used
@@ -136,11 +136,7 @@ class Session(Sitting):
                 answers=(row.text,),
                 reasons=tuple(label.reason for label in said),
             )
-            self._write(row, texts)
-            if row.status == OK:
-                self._brake.succeeded()
-            else:
-                self._brake.failed(f"{row.status}: {row.error}")
+            self._finished(row, texts)
         except Halted:
             return
         except RunnerError as error:

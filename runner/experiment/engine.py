@@ -26,7 +26,6 @@ from runner.safe import mask
 from runner.system import Opening, dated, receipt_of
 from runner.types import (
     NO_SOURCE_OF_TRUTH,
-    OK,
     Hit,
     Ingest,
     Query,
@@ -232,8 +231,7 @@ class Engine(Sitting):
                 delivered = Delivered((), "", ()) if lost else await self._search(ns, question, row, known)
             except SystemFault as fault:
                 row.status, row.error = fault.status, mask(str(fault))
-                self._write(row, None)
-                self._brake.failed(f"{row.status}: {row.error}")
+                self._finished(row, None)
                 return
             row.metrics = self._ready.harness.score_retrieval(question, delivered.hits)
             row.metrics["sources_per_hit"] = _grain(delivered.hits)
@@ -249,11 +247,7 @@ class Engine(Sitting):
             )
             if self._answering is not None:
                 await self._answering.answer(question, delivered.text, row, texts)
-            self._write(row, texts)
-            if row.status == OK:
-                self._brake.succeeded()
-            else:
-                self._brake.failed(f"{row.status}: {row.error}")
+            self._finished(row, texts)
         except Halted:
             return
         except RunnerError as error:

@@ -245,11 +245,7 @@ class Regrading(Sitting):
                 self._write(self._carried(recorded), texts)
                 return
             row, graded = await self._graded(recorded, texts)
-            self._write(row, graded)
-            if row.status == OK:
-                self._brake.succeeded()
-            else:
-                self._brake.failed(f"{row.status}: {row.error}")
+            self._finished(row, graded)
         except Halted:
             return
         except RunnerError as error:

@@ -177,6 +177,14 @@ class Sitting:
         if decided is not None:
             self._brake.pull(decided)
 
+    def _finished(self, row: Row, texts: Texts | None) -> None:
+        """Write what was asked to its end, and count it for the brake."""
+        self._write(row, texts)
+        if row.status == OK:
+            self._brake.succeeded()
+        else:
+            self._brake.failed(f"{row.status}: {row.error}")
+
     def _write(self, row: Row, texts: Texts | None) -> None:
         """The long part first: a row on disk always has its texts."""
         row.error = row.error[:500]

@@ -13,9 +13,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Final
 
 from runner.errors import DatasetError
+from runner.harness._fields import Where
+
+MEANT: Final = "the published locomo10.json"
 
 CATEGORIES = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
 ADVERSARIAL = "5"
@@ -77,51 +80,6 @@ class Conversation:
         return frozenset(turn.id for session in self.sessions for turn in session.turns)
 
 
-class _Where:
-    """Raises errors that name the place in the file."""
-
-    def __init__(self, harness: str, place: str) -> None:
-        self._harness, self._place = harness, place
-
-    def at(self, place: str) -> _Where:
-        return _Where(self._harness, f"{self._place}{place}")
-
-    def fail(self, message: str) -> DatasetError:
-        return DatasetError(
-            f"{self._harness}: {self._place}: {message}; this is not the published locomo10.json "
-            "(harness.dataset.path=FILE names another copy)"
-        )
-
-    def mapping(self, value: object, known: Collection[str] | None, required: Sequence[str]) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise self.fail(f"expected an object, found {_kind(value)}")
-        for key in required:
-            if key not in value:
-                raise self.fail(f"field '{key}' is missing")
-        if known is not None:
-            for key in value:
-                if key not in known:
-                    raise self.fail(f"unknown field '{key}'")
-        return value
-
-    def list(self, value: object) -> list[Any]:
-        if not isinstance(value, list):
-            raise self.fail(f"expected a list, found {_kind(value)}")
-        return value
-
-    def text(self, value: object, *, empty: bool = False) -> str:
-        if not isinstance(value, str):
-            raise self.fail(f"expected text, found {_kind(value)}")
-        if not empty and not value.strip():
-            raise self.fail("the text is empty")
-        return value
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
 def parse(harness: str, data: object) -> tuple[Conversation, ...]:
     """Parse the decoded file.
 
@@ -131,12 +89,14 @@ def parse(harness: str, data: object) -> tuple[Conversation, ...]:
         On the fork with renamed adversarial answers, and on anything that the format does not have: an unknown field
         or category, a session without a date, a turn id that is malformed or used twice.
     """
-    top = _Where(harness, "top level")
+    top = Where(harness, "top level", MEANT)
     samples = top.list(data)
     if not samples:
         raise top.fail("the list holds no conversation")
     _refuse_fork(harness, samples)
-    conversations = tuple(_conversation(_Where(harness, f"conversation {n}"), item) for n, item in enumerate(samples))
+    conversations = tuple(
+        _conversation(Where(harness, f"conversation {n}", MEANT), item) for n, item in enumerate(samples)
+    )
     for name, times in Counter(item.id for item in conversations).items():
         if times > 1:
             raise top.fail(f"{times} conversations share the id '{name}'")
@@ -164,7 +124,7 @@ def _refuse_fork(harness: str, samples: Sequence[object]) -> None:
         )
 
 
-def _conversation(where: _Where, value: object) -> Conversation:
+def _conversation(where: Where, value: object) -> Conversation:
     sample = where.mapping(value, _SAMPLE, ("sample_id", "qa", "conversation"))
     name = where.at(", sample_id").text(sample["sample_id"])
     where = where.at(f" ({name})")
@@ -200,7 +160,7 @@ def _conversation(where: _Where, value: object) -> Conversation:
     )
 
 
-def _session(where: _Where, number: int, value: object, date: object) -> Session:
+def _session(where: Where, number: int, value: object, date: object) -> Session:
     if date is None:
         raise where.fail(f"'session_{number}_date_time' is missing")
     try:
@@ -211,7 +171,7 @@ def _session(where: _Where, number: int, value: object, date: object) -> Session
     return Session(number, time, turns)
 
 
-def _turn(where: _Where, session: int, value: object) -> Turn:
+def _turn(where: Where, session: int, value: object) -> Turn:
     turn = where.mapping(value, _TURN, ("speaker", "dia_id", "text"))
     name = where.text(turn["dia_id"])
     match = _DIA_ID.fullmatch(name)
@@ -227,7 +187,7 @@ def _turn(where: _Where, session: int, value: object) -> Turn:
     )
 
 
-def _item(where: _Where, index: int, value: object, ids: frozenset[str]) -> Item:
+def _item(where: Where, index: int, value: object, ids: frozenset[str]) -> Item:
     qa = where.mapping(value, _QA, ("question", "evidence", "category"))
     number = qa["category"]
     if type(number) is not int or str(number) not in CATEGORIES:
@@ -263,7 +223,7 @@ def _item(where: _Where, index: int, value: object, ids: frozenset[str]) -> Item
 
 
 def _resolve(
-    where: _Where, value: object, ids: Collection[str]
+    where: Where, value: object, ids: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]:
     """Published evidence to turn ids: several in one string are split, zero padding and a stray colon are dropped."""
     found: dict[str, None] = {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -106,6 +106,27 @@ class PatchReport:
             f"denominators: {total} as published, {total - self.excluded.total()} patched; "
             f"ceiling against the published gold {100 * self.ceiling:.1f} %",
         ]
+
+
+def reported(patches: Patches, questions: Iterable[tuple[str, str]], comparable: Collection[str]) -> PatchReport:
+    """What patches do to the comparable ones among questions, each an id and its category."""
+    counted: dict[str, Counter[str]] = {name: Counter() for name in ("all", "excluded", "evidence", "answer")}
+    for name, category in questions:
+        if category not in comparable:
+            continue
+        counted["all"][category] += 1
+        patch = patches.by_id.get(name)
+        if patch is not None:
+            kind = "excluded" if patch.action == "exclude" else "evidence" if patch.answer is None else "answer"
+            counted[kind][category] += 1
+    return PatchReport(
+        sha256=patches.sha256,
+        sources=patches.sources,
+        comparable=counted["all"],
+        excluded=counted["excluded"],
+        evidence_fixed=counted["evidence"],
+        answer_fixed=counted["answer"],
+    )
 
 
 def read_patches(harness: str, files: Sequence[str], scenarios: Sequence[str]) -> Patches:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from msgspec.structs import replace
 
 from runner.errors import DatasetError
-from runner.harness._patches import Patch, PatchReport, read_patches
+from runner.harness._patches import Patch, PatchReport, read_patches, reported
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Question, Scenario
 
 
@@ -87,21 +86,5 @@ class Patching:
 
     def report(self, scenarios: Iterable[Scenario], comparable: Collection[str]) -> PatchReport:
         """What the patches do to the comparable questions of a whole pass."""
-        counted: dict[str, Counter[str]] = {name: Counter() for name in ("all", "excluded", "evidence", "answer")}
-        for scenario in scenarios:
-            for question in scenario.questions:
-                if question.category not in comparable:
-                    continue
-                counted["all"][question.category] += 1
-                patch = self._patches.by_id.get(question.id)
-                if patch is not None:
-                    kind = "excluded" if patch.action == "exclude" else "evidence" if patch.answer is None else "answer"
-                    counted[kind][question.category] += 1
-        return PatchReport(
-            sha256=self._patches.sha256,
-            sources=self._patches.sources,
-            comparable=counted["all"],
-            excluded=counted["excluded"],
-            evidence_fixed=counted["evidence"],
-            answer_fixed=counted["answer"],
-        )
+        asked = ((question.id, question.category) for scenario in scenarios for question in scenario.questions)
+        return reported(self._patches, asked, comparable)

@@ -17,7 +17,6 @@ this module makes scenarios of it and scores rows.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar
@@ -26,7 +25,7 @@ from runner.errors import DatasetError
 from runner.harness import DatasetInfo, Harness
 from runner.harness._locomo import ADVERSARIAL, CATEGORIES, Conversation, Item, parse
 from runner.harness._locomo_traps import traps
-from runner.harness._patches import Patch, Patches, PatchReport, read_patches
+from runner.harness._patches import Patch, Patches, PatchReport, read_patches, reported
 from runner.harness._source import SourceFile, decode_json, read_source
 from runner.score.lexical import locomo_f1
 from runner.score.retrieval import profile
@@ -169,24 +168,8 @@ class LocomoQA(Harness):
     def patch_report(self) -> PatchReport | None:
         if not self.config.patches:
             return None
-        counted: dict[str, Counter[str]] = {name: Counter() for name in ("all", "excluded", "evidence", "answer")}
-        for conversation in self._conversations:
-            for item in conversation.items:
-                if item.category not in self.comparable:
-                    continue
-                counted["all"][item.category] += 1
-                patch = self._patches.by_id.get(f"{conversation.id}/{item.index}")
-                if patch is not None:
-                    kind = "excluded" if patch.action == "exclude" else "evidence" if patch.answer is None else "answer"
-                    counted[kind][item.category] += 1
-        return PatchReport(
-            sha256=self._patches.sha256,
-            sources=self._patches.sources,
-            comparable=counted["all"],
-            excluded=counted["excluded"],
-            evidence_fixed=counted["evidence"],
-            answer_fixed=counted["answer"],
-        )
+        asked = ((f"{one.id}/{item.index}", item.category) for one in self._conversations for item in one.items)
+        return reported(self._patches, asked, self.comparable)
 
     def check(self) -> list[str]:
         info = self.dataset()

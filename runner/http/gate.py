@@ -49,7 +49,6 @@ class Gate:
         self.succeeded = False
         self.last_success = 0.0
         self.paused_until = 0.0
-        self.throttled = 0  # 429s, ever
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._flight = 0  # counts congestions; an answer to a request of an older flight is no news
@@ -132,7 +131,6 @@ class Gate:
     def throttle(self, flight: int, wait: float) -> None:
         """Count a 429: pause everyone for ``wait`` seconds and shrink; call before :meth:`leave`."""
         now = time.monotonic()
-        self.throttled += 1
         self.paused_until = max(self.paused_until, now + wait)
         if flight == self._flight:
             self._congestion(wait)
