@@ -91,7 +91,8 @@ class ModelConfig(Strict):
 
     name: Name
     # `imported`: it answered in another harness, whose results were imported; nothing can be asked of it here.
-    provider: Literal["none", "openai", "command", "fake", "imported"] = "none"
+    # `ask`, of a reader: the memory system answers by itself. `rule`, of a judge: the benchmark's own rule grades.
+    provider: Literal["none", "openai", "command", "fake", "imported", "ask", "rule"] = "none"
     model: str = ""
     pinned: str = ""  # the model that published numbers used; another one prints the comparability warning
     params: dict[str, Any] = {}  # temperature, max_tokens, seed, … sent as they are
@@ -201,6 +202,8 @@ class RunConfig(Strict):
     from_: Annotated[str | None, Field(alias="from")] = None  # a recorded run, whose answers another judge grades
     sample: Annotated[int, Field(ge=1)] | None = None  # with run.from: so many of its answers, drawn with run.seed
     seed: int = 7
+    # Token F1, BLEU-1 and ROUGE-L of a simplified answer, by the words alone, by the judge or by a model of that name.
+    lexical: Annotated[str, Field(pattern=r"^[\w./:@+-]+$")] = "off"
     stop_when_decided: bool = False  # end an arm of a sweep when the e-value against the baseline decides
 
 
@@ -224,7 +227,14 @@ class Experiment(Strict):
                 f"choose a reader (reader=gpt-4.1-mini)"
             )
         if self.reader.provider != "none" and self.judge.provider == "none":
-            raise ValueError(f"reader={self.reader.name} needs a judge: choose one (judge=gpt-4.1)")
+            raise ValueError(
+                f"reader={self.reader.name} needs a judge: choose one (judge=gpt-4.1), or judge=rule where the "
+                f"benchmark grades by a rule of its own"
+            )
+        if self.reader.provider == "rule":
+            raise ValueError("reader: provider 'rule' grades answers and gives none; it is a judge (judge=rule)")
+        if self.judge.provider == "ask":
+            raise ValueError("judge: provider 'ask' answers and grades nothing; it is a reader (reader=ask)")
         return self
 
     @property

@@ -103,6 +103,9 @@ class Question(Struct, frozen=True, kw_only=True):
     budget: int | None = None  # tokens that the asking agent has room for
     tags: dict[str, str] = field(default_factory=dict)
     rubric: str = ""  # the rubric file that the benchmark grades this question by; empty: the judge's own
+    prompt: str = ""  # the prompt file that the benchmark asks this question with; empty: the reader's own
+    reading: str = ""  # what a reader is asked in place of `text`, which alone a memory is searched by: with its choices
+    rule: str = ""  # the benchmark's own rule that grades the answer without a judge (`Harness.grade`); empty: a judge
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -113,6 +116,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]
     questions: tuple[Question, ...]
     drop_derived: bool = False  # everything that can be rebuilt is deleted between writing and reading
+    existing: str = ""  # the namespace of a corpus that is there already: it is searched, never reset, written or erased
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -133,14 +137,15 @@ class Query(Struct, frozen=True, kw_only=True):
     evidence: tuple[str, ...] | None = None
 
 
-class Hit(Struct, frozen=True, kw_only=True):
+class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One returned memory. ``sources`` are the event ids it came from, ``None`` when the system cannot tell."""
 
     key: str
     text: str
-    score: float | None = None
+    score: float | None = None  # whatever the system ranks by
     sources: tuple[str, ...] | None = None
     time: datetime | None = None
+    cosine: float | None = None  # similarity of query and memory before any fusion, where the system tells it
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -161,6 +166,16 @@ class Retrieval(Struct, frozen=True, kw_only=True):
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()  # what the system wants the row to say, e.g. a gate that abstained
     cached: bool = False  # a model's results came from a cache: its time says nothing about the system's speed
+
+
+class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a system answered by itself. ``hits`` are what it read for it, ``None`` when it does not say."""
+
+    text: str
+    hits: tuple[Hit, ...] | None = None
+    model: str = ""  # what it says that it asked
+    usage: Usage = field(default_factory=Usage)  # of its own models, where it says so
+    notes: tuple[str, ...] = ()
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
@@ -196,7 +211,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """One line of ``calls.jsonl``: a finished model call, keyed by request, question and repeat."""
 
     question: str
-    role: str  # "reader" or "judge"
+    role: str  # "reader", "judge", "simplify", "ask", "search_model" or "ingest_model"
     repeat: int
     request: str  # sha256 of everything that was sent
     completion: Completion
@@ -224,6 +239,7 @@ class Row(Struct, kw_only=True, omit_defaults=True):
     labels: tuple[str, ...] = ()  # one a repeat: a label or an error status
     metrics: dict[str, float | None] = field(default_factory=dict)
     keys: str = ""  # digest of the ordered keys retrieved
+    repeat_keys: tuple[str, ...] = ()  # the same a repeat, where a system answers by itself and retrieves each time
     context: str = ""  # digest of the context handed to the reader
     hits: int = 0
     chars: int = 0  # length of that context
@@ -232,6 +248,13 @@ class Row(Struct, kw_only=True, omit_defaults=True):
     started: float = 0.0  # wall clock, unix seconds: tells whether two arms ran in one window
     models: tuple[str, ...] = ()  # what the servers say they served
     tags: dict[str, str] = field(default_factory=dict)  # what a report groups by, from the question
+
+
+class Passage(Struct, frozen=True, kw_only=True):
+    """One event as it was told to the memory: what a failure is held against."""
+
+    id: str
+    text: str
 
 
 class Texts(Struct, kw_only=True, omit_defaults=True):
@@ -245,3 +268,7 @@ class Texts(Struct, kw_only=True, omit_defaults=True):
     answers: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     rubric: str = ""  # the benchmark's own rubric file for this question
+    rule: str = ""  # the benchmark's own rule that graded it, where no judge was asked
+    evidence: tuple[Passage, ...] = ()  # raw events that hold the answer: those labelled, else those that hold its words
+    stored: tuple[str, ...] | None = None  # which of them any stored memory came from; None: the system cannot tell
+    links: bool = False  # the system follows links between its memories

@@ -55,7 +55,7 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
         "k": experiment.harness.k,
         "reader.model": instruments.row_of_model(reader.provider, reader.model or reader.name),
         "reader.params": instrument_params(reader),
-        "reader.prompt": ready.reader.prompt_sha256 if ready.reader else "none",
+        "reader.prompt": ready.reader.identity if ready.reader else "none",
         **judge_rows(judge, ready.judge),
         "repeats": experiment.run.repeats if ready.reader else 1,
         "denominator": _denominator(experiment.axis, harness),

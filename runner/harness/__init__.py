@@ -20,7 +20,7 @@ from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_m
 from runner.errors import ConfigError, DatasetError
 from runner.harness._patches import PatchReport
 from runner.record.identity import IdSet
-from runner.types import Hit, Question, Scenario
+from runner.types import Hit, Label, Question, Scenario
 
 MAX_ID: Final = 256  # bytes of an id, so that a gate can hold millions
 
@@ -52,6 +52,7 @@ class Census:
     events: int = 0
     history_chars: int = 0
     gradings: int = 0  # judge calls that one answer to every question takes
+    judged: int = 0  # questions that a judge grades; the others are graded by the benchmark's own rule
     by_category: Counter[str] = field(default_factory=Counter)
     sha256: str = ""  # over the question ids, whatever their order
 
@@ -71,8 +72,17 @@ class Harness:
     cluster: ClassVar[str]  # what one cluster is, in words ("conversation")
     # What the benchmark calls the mean over its comparable categories, where it reports one; empty: it does not.
     macro: ClassVar[str] = ""
+    # Prompt files of the benchmark's own (conf/reader/prompts), which its questions name; empty: the reader's prompt.
+    prompts: ClassVar[tuple[str, ...]] = ()
     # Rubric files of the benchmark's own (conf/judge/rubrics), which its questions name; empty: the judge's rubric.
     rubrics: ClassVar[tuple[str, ...]] = ()
+    # Rules of the benchmark's own by which :meth:`grade` grades without a judge, which its questions name. The name is
+    # part of the instrument: another rule is another name.
+    rules: ClassVar[tuple[str, ...]] = ()
+    # Tags of its questions that a summary has a group for, one a value, beside those of the categories.
+    tags: ClassVar[tuple[str, ...]] = ()
+    # Its answers name a category: the metrics ``said_<category>`` (1 or 0) of every row give F1 by category and macro-F1.
+    classifies: ClassVar[bool] = False
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def __init__(self, config: HarnessConfig) -> None:
@@ -121,6 +131,18 @@ class Harness:
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """Answer metrics that need no model (the benchmark's own lexical score)."""
+        return {}
+
+    def grade(self, question: Question, answer: str) -> Label:
+        """The label of an answer by the rule that ``question.rule`` names; asked of no other question.
+
+        A rule that gives partial credit sets ``score``; an answer in which it finds nothing to grade is WRONG or
+        ABSTAIN, as the benchmark counts it.
+        """
+        raise NotImplementedError
+
+    def thresholds(self) -> dict[str, float]:
+        """What a run must reach to pass a smoke test, by metric of its comparable questions; empty: it is none."""
         return {}
 
     def score_delivered(self, question: Question, text: str, *, failed: bool = False) -> dict[str, float | None]:
@@ -257,7 +279,9 @@ class Harness:
             sha.add(question.id.encode() for question in scenario.questions)
             for question in scenario.questions:
                 census.by_category[question.category] += 1
-                census.gradings += len(question.gold.points) or 1
+                if not question.rule:
+                    census.judged += 1
+                    census.gradings += len(question.gold.points) or 1
         census.scenarios = len(names)
         census.clusters = len(clusters)
         census.sha256 = sha.hexdigest()

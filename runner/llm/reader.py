@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -17,32 +18,41 @@ _KNOWN = frozenset({"context", "question", "now"})
 class Reader:
     """Builds what is sent to a reader.
 
+    Parameters
+    ----------
+    config
+        The reader.
+    prompts
+        Names of the benchmark's own prompt files, read at once so that a missing one is told before anything is spent.
+
     Attributes
     ----------
-    prompt_sha256
-        Of the prompt file: a row of the instrument.
+    identity
+        Sha256 of the prompt file, or of the benchmark's own by name where it has them: a row of the instrument.
 
     Raises
     ------
     ConfigError
-        When the prompt file is missing or lacks ``{context}`` or ``{question}``.
+        When a prompt file is missing or lacks ``{context}`` or ``{question}``.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
-        self._template = Template.load(
-            "reader/prompts", config.prompt, "reader.prompt", _KNOWN, frozenset({"context", "question"})
-        )
+    def __init__(self, config: ModelConfig, prompts: Iterable[str] = ()) -> None:
+        self._template = _load(config.prompt, "reader.prompt")
+        self._own = {name: _load(name, "the benchmark's prompt") for name in prompts}
         self._requests = Requests(config)
-        self.prompt_sha256 = self._template.sha256
+        own = " ".join(f"{name}@{self._own[name].sha256}" for name in sorted(self._own))
+        self.identity = own or self._template.sha256
 
     def request(self, question: Question, context: str) -> Request:
         """What to send for one question. ``context`` is empty for the no-memory floor."""
-        values = {
-            "context": context or "(nothing was retrieved)",
-            "question": question.text,
-            "now": spelled(question.now),
-        }
-        return self._requests.of(self._template.fill(values), {"context": context, "question": question.text})
+        template = self._own[question.prompt] if question.prompt else self._template
+        asked = question.reading or question.text
+        values = {"context": context or "(nothing was retrieved)", "question": asked, "now": spelled(question.now)}
+        return self._requests.of(template.fill(values), {"context": context, "question": asked})
+
+
+def _load(name: str, key: str) -> Template:
+    return Template.load("reader/prompts", name, key, _KNOWN, frozenset({"context", "question"}))
 
 
 def spelled(when: datetime | None) -> str:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from runner import lookup
 from runner.config import ArmConfig, Strict, checked
 from runner.errors import ConfigError, MissingExtra
-from runner.types import Completion, Event, Hit, Query, Receipt, Retrieval
+from runner.types import Answer, Completion, Event, Hit, Query, Receipt, Retrieval
 
 if TYPE_CHECKING:
     from runner.llm import Model, Request
@@ -37,6 +37,9 @@ class Capabilities:
     honours_k: bool = True
     sources: bool = True  # returns the ids of the events behind a hit
     durable: bool = False  # has a source of truth apart from its index
+    answers: bool = False  # answers questions by itself (:meth:`MemorySystem.ask`)
+    existing: bool = False  # keeps namespaces beyond a run, so that one that is there already can be searched
+    links: bool = False  # follows links between its memories: a hop that it misses is a failure of its own
     reads_gold: bool = False  # the oracle control, and nothing else: `build` refuses any other
     ranked: bool = True  # hits come by relevance; otherwise their order tells nothing, and no metric may read it
 
@@ -209,6 +212,23 @@ class MemorySystem:
             On any failure; an empty result means that nothing was found.
         """
         raise NotImplementedError
+
+    async def ask(self, ns: str, query: Query) -> Answer:
+        """The system's own answer to ``query.text``; asked only of one whose capabilities say ``answers``.
+
+        Raises
+        ------
+        SearchError
+            On any failure. That the memory does not hold the answer is an answer, in the system's own words.
+        """
+        raise NotImplementedError
+
+    async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        """Which of these events any stored memory came from; ``None`` when the system cannot tell.
+
+        What tells a fact that was never kept from one that was not found.
+        """
+        return None
 
     async def drop_derived(self, ns: str) -> None:
         """Delete every artifact that can be rebuilt; what survives is what the system really owns.

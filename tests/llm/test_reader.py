@@ -41,7 +41,7 @@ def test_the_shipped_prompt() -> None:
 def test_the_hash_is_that_of_the_file_and_of_all_that_is_sent() -> None:
     reader = Reader(CONFIG)
     data = (conf_dir() / "reader" / "prompts" / "locomo_qa.md").read_bytes()
-    assert reader.prompt_sha256 == hashlib.sha256(data).hexdigest()
+    assert reader.identity == hashlib.sha256(data).hexdigest()
     one = reader.request(question(), "a")
     assert one.sha256 == reader.request(question(), "a").sha256
     assert len({one.sha256, reader.request(question(), "b").sha256, reader.request(question("When?"), "a").sha256}) == 3

@@ -56,7 +56,7 @@ def test_a_shipped_choice(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if config.provider == "none":
         return
     if file.parent.name == "reader":
-        assert Reader(config).prompt_sha256
+        assert Reader(config).identity
     else:
         assert Judge(config).rubric_sha256
     if config.provider == "openai" and config.name != "local":
