@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import numpy as np
 from runner.record import journal
 from runner.record.rundir import RunDir
 from runner.record.usage import add
+from runner.stats.agreement import identical_share
 from runner.types import ABSTAIN, CORRECT, GOLD_EXCLUDED, GOLD_FIXED, LABELS, OK, STATUSES, WRONG, Ingest, Row, Usage
 
 COMPARABLE: Final = "overall_comparable"
@@ -119,6 +121,9 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     groups: dict[str, _Group] = {COMPARABLE: _Group(), ALL: _Group()}
     patched: dict[str, _Group] = {COMPARABLE + PATCHED: _Group(), ALL + PATCHED: _Group()}
     by_category: dict[str, _Group] = {}
+    by_tag: dict[tuple[str, str], _Group] = {}
+    tagged = about.get("tags", ())
+    retrieved: list[tuple[str, ...]] = []  # a digest a repeat, of memories that answer by themselves
     statuses: Counter[str] = Counter()
     flags: Counter[str] = Counter()
     samples: dict[str, str] = {}  # the first error of each status
@@ -135,6 +140,11 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
         repatched = repatched or excluded or GOLD_FIXED in row.flags
         groups[ALL].take(row)
         by_category.setdefault(row.category, _Group()).take(row)
+        for tag in tagged:
+            if tag in row.tags:
+                by_tag.setdefault((tag, row.tags[tag]), _Group()).take(row)
+        if row.repeat_keys:
+            retrieved.append(row.repeat_keys)
         if not excluded:
             patched[ALL + PATCHED].take(row)
         if row.category in comparable:
@@ -157,8 +167,13 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     told = {name: group.told() for name, group in groups.items()}
     if about.get("macro"):
         told[about["macro"]] = _averaged([by_category[key].told() for key in sorted(comparable & set(by_category))])
-    for key in sorted(by_category, key=lambda c: (len(c), c)):
-        told[f"{key} {names.get(key, key)}"] = by_category[key].told()
+    of_category = {key: by_category[key].told() for key in sorted(by_category, key=lambda c: (len(c), c))}
+    if about.get("classifies"):
+        told[COMPARABLE] |= classified(of_category, comparable)
+    told |= {f"{key} {names.get(key, key)}": group for key, group in of_category.items()}
+    order = {tag: at for at, tag in enumerate(tagged)}
+    for tag, value in sorted(by_tag, key=lambda item: (order[item[0]], _natural_text(item[1]))):
+        told[f"{tag}: {value}"] = by_tag[tag, value].told()
     failed = sum(statuses[name] for name in STATUSES if name != OK)
     return {
         "rows_bytes": run.rows_path.stat().st_size if run.rows_path.exists() else 0,
@@ -173,6 +188,7 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
         "usage": {stage: spent(usage[stage]) for stage in usage},
         "ingest": _ingest(run),
         "search_seconds": _percentiles(seconds),
+        **({"identical_share": identical_share(retrieved)} if retrieved else {}),
         "served": sorted(served),
         "window": [first, last] if distinct and first <= last else None,
     }
@@ -185,6 +201,39 @@ def _averaged(groups: list[dict[str, Any]]) -> dict[str, Any]:
         [name for name in groups[0] if all(isinstance(group.get(name), float) for group in groups)] if groups else []
     )
     return {**counts, **{name: sum(group[name] for group in groups) / len(groups) for name in shares}}
+
+
+def classified(groups: Mapping[str, dict[str, Any]], categories: Collection[str]) -> dict[str, float | None]:
+    """F1 by category, written into ``groups``, and their mean: of answers that name a category.
+
+    A category's rows are those that are of it; ``said_<category>`` is the share of a category's rows whose answer named
+    it. A row that named none of them is a false negative of its own and no one's false positive. F1 is 0 where nothing
+    is right, and ``None`` where there is nothing: no row of the category, and none that named it.
+
+    Returns
+    -------
+    dict
+        ``macro_f1``: the unweighted mean over the categories that have one (scikit-learn's ``average="macro"``).
+    """
+    scored = {key: group["scored"] for key, group in groups.items() if key in categories}
+    named = {  # [category named][category of the rows]
+        key: {other: (groups[other].get(f"said_{key}") or 0.0) * scored[other] for other in scored}
+        for key in categories
+    }
+    found = []
+    for key in categories:
+        said, of_it = sum(named[key].values()), scored.get(key, 0)
+        right = named[key].get(key, 0.0)
+        f1 = 2 * right / (said + of_it) if said + of_it else None
+        if key in scored:
+            groups[key]["f1"] = None if f1 is None else round(f1, 12)
+        found += [] if f1 is None else [f1]
+    return {"macro_f1": round(sum(found) / len(found), 12) if found else None}
+
+
+def _natural_text(value: str) -> list[tuple[int, int, str]]:
+    """Numbers within a text in their order: 2k before 16k."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", value) if part]
 
 
 def spent(usage: Usage) -> dict[str, Any]:

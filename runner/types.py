@@ -105,6 +105,7 @@ class Question(Struct, frozen=True, kw_only=True):
     rubric: str = ""  # the rubric file that the benchmark grades this question by; empty: the judge's own
     prompt: str = ""  # the prompt file that the benchmark asks this question with; empty: the reader's own
     reading: str = ""  # what a reader is asked in place of `text`, which alone a memory is searched by: with its choices
+    cluster: str = ""  # which questions it moves with, where one history is asked by several; empty: the scenario's
     rule: str = ""  # the benchmark's own rule that grades the answer without a judge (`Harness.grade`); empty: a judge
 
 
@@ -174,7 +175,7 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str
     hits: tuple[Hit, ...] | None = None
     model: str = ""  # what it says that it asked
-    usage: Usage = field(default_factory=Usage)  # of its own models, where it says so
+    usage: Usage | None = None  # of its own models, where it says so
     notes: tuple[str, ...] = ()
 
 
@@ -269,6 +270,7 @@ class Texts(Struct, kw_only=True, omit_defaults=True):
     reasons: tuple[str, ...] = ()
     rubric: str = ""  # the benchmark's own rubric file for this question
     rule: str = ""  # the benchmark's own rule that graded it, where no judge was asked
-    evidence: tuple[Passage, ...] = ()  # raw events that hold the answer: those labelled, else those that hold its words
+    # Raw events that hold the answer: those labelled, else those that hold its words; None: not recorded.
+    evidence: tuple[Passage, ...] | None = None
     stored: tuple[str, ...] | None = None  # which of them any stored memory came from; None: the system cannot tell
     links: bool = False  # the system follows links between its memories

@@ -24,3 +24,37 @@ def test_a_mean_over_categories_counts_each_alike(tmp_path: Path) -> None:
     assert groups["overall_comparable"]["accuracy_abstain_wrong"] == pytest.approx(0.6)
     recorded["harness"]["macro"] = ""
     assert "task_averaged" not in summarise(run, recorded)["groups"]
+
+
+def test_f1_by_category_of_answers_that_name_one(tmp_path: Path) -> None:
+    """Nine answers as scikit-learn scores them; one names no category and is no one's false positive."""
+    from sklearn.metrics import f1_score
+
+    truth = ["a", "a", "a", "b", "b", "b", "c", "c", "c"]
+    named = ["a", "a", "b", "b", "b", "none", "a", "c", "b"]
+    rows = []
+    for number, (true, said) in enumerate(zip(truth, named, strict=True)):
+        row = answered(number, true == said, category=true)
+        row.metrics |= {f"said_{name}": float(said == name) for name in "abc"}
+        rows.append(row)
+    run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
+    recorded = json.loads((run.path / "instrument.json").read_text())
+    recorded["harness"] |= {"comparable": ["a", "b", "c"], "categories": dict.fromkeys("abc", ""), "classifies": True}
+    recorded["harness"]["categories"] = {name: name for name in "abc"}
+    groups = summarise(run, recorded)["groups"]
+    expected = f1_score(truth, named, labels=["a", "b", "c"], average=None)
+    for name, value in zip("abc", expected, strict=True):
+        assert groups[f"{name} {name}"]["f1"] == pytest.approx(value)
+    assert groups["overall_comparable"]["macro_f1"] == pytest.approx(
+        f1_score(truth, named, labels=["a", "b", "c"], average="macro")
+    )
+
+
+def test_groups_by_tag_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    rows = [answered(i, i < 2, tags={"tokens": size}) for i, size in enumerate(("16k", "2k", "128k", "2k"))]
+    run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
+    recorded = json.loads((run.path / "instrument.json").read_text())
+    recorded["harness"]["tags"] = ["tokens", "absent"]
+    groups = summarise(run, recorded)["groups"]
+    assert [name for name in groups if ":" in name] == ["tokens: 2k", "tokens: 16k", "tokens: 128k"]
+    assert groups["tokens: 2k"]["accuracy"] == 0.5

@@ -20,7 +20,8 @@ from runner.calibration.probes import KINDS, Plan, Probe
 from runner.calibration.rephrase import READER, Rephrasing
 from runner.config import Experiment
 from runner.errors import EndpointUnusable, ModelFault, RecordError, RunnerError
-from runner.experiment.answering import Grading, complete, conclude
+from runner.experiment.answering import Grading, conclude
+from runner.experiment.saying import complete
 from runner.experiment.sitting import Observer, Sitting
 from runner.experiment.stopping import Halted
 from runner.llm import Model, connect

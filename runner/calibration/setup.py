@@ -50,7 +50,7 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
     if per_kind < 1 or per_kind > 1_000_000:
         raise UsageError(f"--probes {per_kind}: give 1 to 1,000,000 probes a kind")
     for role, model in (("judge", experiment.judge), *([("reader", experiment.reader)] if phrasing == READER else [])):
-        if model.provider in ("none", "imported"):
+        if model.provider in ("none", "imported", "ask", "rule"):
             why = (
                 "a judge is what is calibrated" if role == "judge" else "--phrasing reader asks one to word the probes"
             )
@@ -64,7 +64,7 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
     dataset, census = harness.dataset(), harness.census(experiment.slice)
     planned = probes.plan(harness, experiment.slice, per_kind, seed)
     system = systems.build(ArmConfig(name="no_memory", system="none"))
-    ready = Ready(experiment, harness, system, None, judge, prices, dataset, census)
+    ready = Ready(experiment, harness, system, None, judge, None, prices, dataset, census)
     told = instrument(ready, Provenance(build="none"))["rows"]
     rows = {name: told[name] for name in ("dataset.version", *file.ROWS)}
     header = file.empty(

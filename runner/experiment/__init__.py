@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 import runner
 from runner.config import ModelConfig, digest
-from runner.errors import Decided, RecordError, Refused, RunnerError, Stopped
+from runner.errors import ConfigError, Decided, RecordError, Refused, RunnerError, Stopped
 from runner.experiment.conformance import remembered
 from runner.experiment.engine import Engine
 from runner.experiment.ready import Ready, prepare
@@ -56,8 +56,9 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
         "reader.model": instruments.row_of_model(reader.provider, reader.model or reader.name),
         "reader.params": instrument_params(reader),
         "reader.prompt": ready.reader.identity if ready.reader else "none",
-        **judge_rows(judge, ready.judge),
-        "repeats": experiment.run.repeats if ready.reader else 1,
+        **judge_rows(judge, ready.judge, harness.rules),
+        **({"lexical": ready.simplifier.identity} if ready.simplifier else {}),
+        "repeats": experiment.run.repeats if experiment.axis == "accuracy" else 1,
         "denominator": _denominator(experiment.axis, harness),
         "search_mode": experiment.arm.recall.mode,
         "embedder": opened.embedder,
@@ -84,6 +85,9 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
             "headline": harness.headline(experiment.axis),
             "rubrics": list(harness.rubrics),
             "macro": harness.macro,
+            "tags": list(harness.tags),
+            "classifies": harness.classifies,
+            "thresholds": harness.thresholds(),
         },
         "census": {
             "questions": ready.census.questions,
@@ -95,12 +99,14 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
     }
 
 
-def judge_rows(config: ModelConfig, judge: Judge | None) -> dict[str, Any]:
-    """The rows of the instrument that describe a judge; ``None`` is no judge."""
+def judge_rows(config: ModelConfig, judge: Judge | None, rules: Sequence[str] = ()) -> dict[str, Any]:
+    """The rows of the instrument that describe who grades; ``None`` is no judge, ``rules`` are the benchmark's own."""
+    by = [judge.identity] if judge else []
+    by += [f"rule:{rule}" for rule in sorted(rules)] if config.provider != "none" else []
     return {
         "judge.model": instruments.row_of_model(config.provider, config.model or config.name),
         "judge.params": instrument_params(config),
-        "judge.rubric": judge.identity if judge else "none",
+        "judge.rubric": " ".join(by) or "none",
     }
 
 
@@ -215,6 +221,7 @@ async def _session(
         reason = mask(f"{type(error).__name__}: {error}")
         raise RunnerError(f"system '{ready.experiment.arm.system}' did not open: {reason}; see run.log") from error
     try:
+        _require_capable(ready)
         same_instrument(
             run, {**instrument(ready, opened), "conformance": remembered(cache_dir, ready.experiment.arm, opened)}
         )
@@ -231,6 +238,29 @@ async def _session(
             await engine.run()
     finally:
         await ready.system.close()
+
+
+def _require_capable(ready: Ready) -> None:
+    """What only an opened system can say: whether it answers by itself, and keeps a corpus beyond a run.
+
+    Raises
+    ------
+    ConfigError
+        When the experiment wants what the system does not do.
+    """
+    arm, capabilities = ready.experiment.arm, ready.system.capabilities
+    if ready.experiment.reader.provider == "ask" and not capabilities.answers:
+        raise ConfigError(
+            [f"reader=ask: arm '{arm.name}' (system {arm.system}) does not answer by itself; choose a reader"]
+        )
+    if ready.census.existing and not capabilities.existing:
+        raise ConfigError(
+            [
+                f"arm '{arm.name}' (system {arm.system}) keeps nothing beyond a run, so there is no corpus "
+                f"'{ready.census.existing}' in it to search; choose an arm that reaches a server, or give the corpus "
+                f"to be written (see the harness's settings)"
+            ]
+        )
 
 
 def _watch(run: RunDir, ready: Ready, engine: Engine, observer: Observer, to_the_end: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Answers and labels of one question: the reader, then the judge, as often as the run repeats."""
+"""Labels of one question: whoever answers, then the judge or the benchmark's own rule, as often as the run repeats."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from runner.errors import EndpointUnusable, ModelFault
 from runner.experiment.ledger import Ledger
+from runner.experiment.saying import Said, Say, complete
+from runner.experiment.simplifying import Simplifying
 from runner.harness import Harness
 from runner.llm import Model, Request
 from runner.llm.judge import Judge
-from runner.llm.reader import Reader
 from runner.llm.verdicts import of_points
-from runner.record.usage import add
 from runner.safe import mask
 from runner.stats.agreement import majority_label
-from runner.types import JUDGE_ERROR, JUDGE_SCORE, READER_ERROR, STATUSES, Completion, Label, Question, Row, Texts
+from runner.types import JUDGE_ERROR, JUDGE_SCORE, READER_ERROR, STATUSES, Label, Question, Row, Texts
 
 
 class Grading:
@@ -51,15 +51,6 @@ class Grading:
         return self._judge.label(question, verdict)
 
 
-async def complete(
-    ledger: Ledger, model: Model, request: Request, question: Question, role: str, repeat: int, row: Row
-) -> Completion:
-    """A recorded reply or a new one, its use added to the row."""
-    completion = await ledger.complete(model, request, question.id, role, repeat)
-    row.usage[role] = add(row.usage.get(role), completion.usage)
-    return completion
-
-
 def conclude(row: Row, labels: Sequence[Label]) -> None:
     """Write the labels into a row: with their majority, or, when no repeat has one, with the last fault as status.
 
@@ -77,25 +68,25 @@ def conclude(row: Row, labels: Sequence[Label]) -> None:
 
 
 class Answering:
-    """A reader and a judge with their models, for all questions of a run."""
+    """What turns answers into labels and metrics, for all questions of a run.
+
+    Parameters
+    ----------
+    grading
+        The judge; ``None`` where every question is graded by the benchmark's own rule.
+    simplifying
+        What makes lexical scores of a simplified answer; ``None`` where none are wanted.
+    """
 
     def __init__(
-        self,
-        harness: Harness,
-        reader: Reader,
-        judge: Judge,
-        models: tuple[Model, Model],
-        ledger: Ledger,
-        repeats: int,
+        self, harness: Harness, repeats: int, grading: Grading | None, simplifying: Simplifying | None = None
     ) -> None:
         self._harness = harness
-        self._reader = reader
-        self._reading = models[0]
-        self._ledger = ledger
-        self._grading = Grading(judge, models[1], ledger)
         self._repeats = repeats
+        self._grading = grading
+        self._simplifying = simplifying
 
-    async def answer(self, question: Question, context: str, row: Row, texts: Texts) -> None:
+    async def answer(self, question: Question, row: Row, texts: Texts, say: Say) -> None:
         """Fill in answers, labels, their majority and the harness's own answer score.
 
         Raises
@@ -107,34 +98,43 @@ class Answering:
         answers: list[str] = []
         models: list[str] = []
         for repeat in range(self._repeats):
-            label, answer = await self._once(question, context, repeat, row, models)
+            label, answer = await self._once(question, repeat, row, models, say)
             labels.append(label)
             answers.append(answer)
         row.models = tuple(dict.fromkeys(models))
         texts.answers, texts.reasons = tuple(answers), tuple(label.reason for label in labels)
-        texts.rubric = question.rubric
+        texts.rubric, texts.rule = question.rubric, question.rule
         conclude(row, labels)
-        valid = [answer for label, answer in zip(labels, answers, strict=True) if label.value not in STATUSES]
+        valid = [
+            (repeat, answer)
+            for repeat, (label, answer) in enumerate(zip(labels, answers, strict=True))
+            if label.value not in STATUSES
+        ]
         if not valid:
             return
-        scored = [self._harness.score_answer(question, answer) for answer in valid]
-        for name in scored[0]:
+        scored = [self._harness.score_answer(question, answer) for _, answer in valid]
+        if self._simplifying is not None:
+            for at, (repeat, answer) in enumerate(valid):
+                scored[at] = scored[at] | await self._simplifying.scores(question, answer, repeat, row)
+        for name in dict.fromkeys(name for item in scored for name in item):
             values = [value for value in (item.get(name) for item in scored) if value is not None]
             row.metrics[name] = sum(values) / len(values) if values else None
 
-    async def _once(
-        self, question: Question, context: str, repeat: int, row: Row, models: list[str]
-    ) -> tuple[Label, str]:
-        """One answer and its label; a fault of either model is a label of its own, never WRONG."""
+    async def _once(self, question: Question, repeat: int, row: Row, models: list[str], say: Say) -> tuple[Label, str]:
+        """One answer and its label; a fault of whoever answers or grades is a label of its own, never WRONG."""
         try:
-            asked = self._reader.request(question, context)
-            reply = await complete(self._ledger, self._reading, asked, question, "reader", repeat, row)
+            said: Said = await say(repeat, row)
         except EndpointUnusable:
             raise
         except ModelFault as fault:
             return Label(value=READER_ERROR, reason=str(fault)), ""
-        models.append(reply.model)
-        if reply.finish == "length":
-            row.flags = (*row.flags, "answer_truncated")
-        answer = reply.text.strip()
-        return await self._grading.label(question, answer, repeat, row, models), answer
+        models.append(said.model)
+        row.flags = (*row.flags, *said.flags)
+        return await self._label(question, said.text, repeat, row, models), said.text
+
+    async def _label(self, question: Question, answer: str, repeat: int, row: Row, models: list[str]) -> Label:
+        if question.rule:
+            return self._harness.grade(question, answer)
+        if self._grading is None:
+            raise AssertionError("a question without a rule needs a judge")  # `prepare` refuses such a run
+        return await self._grading.label(question, answer, repeat, row, models)

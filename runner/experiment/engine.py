@@ -12,11 +12,15 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from runner.config import ModelConfig
 from runner.errors import IngestError, NotSettled, RunnerError, SearchError, SystemFault
-from runner.experiment.answering import Answering
+from runner.experiment.answering import Answering, Grading
 from runner.experiment.context import Delivered, deliver, fingerprint
+from runner.experiment.evidence import Evidence
 from runner.experiment.ledger import asking
 from runner.experiment.ready import Ready
+from runner.experiment.saying import UNTOLD, Asking, Reading, Said, Say
+from runner.experiment.simplifying import Simplifying
 from runner.experiment.sitting import Observer, Sitting
 from runner.experiment.stopping import Halted
 from runner.llm import Model, connect
@@ -26,6 +30,7 @@ from runner.safe import mask
 from runner.system import Opening, dated, receipt_of
 from runner.types import (
     NO_SOURCE_OF_TRUTH,
+    Answer,
     Hit,
     Ingest,
     Query,
@@ -43,6 +48,8 @@ T = TypeVar("T")
 
 # Metrics that hold whatever the order of the hits: all that a system can be measured on that does not rank.
 UNRANKED = "@all"
+# Flag of a row that was asked of a corpus that was there already.
+EXISTING = "existing_corpus"
 
 
 class Engine(Sitting):
@@ -77,15 +84,28 @@ class Engine(Sitting):
 
     def _connect(self, models: list[Model]) -> None:
         ready, experiment = self._ready, self._ready.experiment
-        if ready.reader is None or ready.judge is None:
+        self._reading: Reading | None = None
+        self._asking: Asking | None = None
+        if experiment.axis == "recall":
             return
-        for config in (experiment.reader, experiment.judge):
+
+        def connected(config: ModelConfig) -> Model:
             models.append(connect(config, ready.prices))
-        names = [m.model for m in (experiment.reader, experiment.judge) if m.provider == "openai"]
+            return models[-1]
+
+        if ready.reader is not None:
+            self._reading = Reading(ready.reader, connected(experiment.reader), self._ledger)
+        else:
+            self._asking = Asking(experiment.reader, self._ledger)
+        judge, simplifier = ready.judge, ready.simplifier
+        grading = Grading(judge, connected(experiment.judge), self._ledger) if judge is not None else None
+        simplifying = None
+        if simplifier is not None:
+            model = connected(simplifier.config) if simplifier.config is not None else None
+            simplifying = Simplifying(simplifier, model, self._ledger)
+        names = [model.config.model for model in models if model.config.provider == "openai"]
         self._ledger.spend.check_prices([name for name in names if ready.prices.usd(name, 1, 1, 0) is None])
-        self._answering = Answering(
-            ready.harness, ready.reader, ready.judge, (models[0], models[1]), self._ledger, self._config.repeats
-        )
+        self._answering = Answering(ready.harness, self._config.repeats, grading, simplifying)
 
     async def _work(self) -> None:
         capabilities = self._ready.system.capabilities
@@ -113,11 +133,11 @@ class Engine(Sitting):
                 task.add_done_callback(lambda _: slots.release())
 
     async def _scenario(self, scenario: Scenario, todo: list[Question]) -> None:
-        ns = f"bench-{self._run_id}-{scenario.id}"
+        ns = scenario.existing or f"bench-{self._run_id}-{scenario.id}"
         try:
             try:
                 self._brake.check()
-                flags = await self._ingest(ns, scenario)
+                flags = (EXISTING,) if scenario.existing else await self._ingest(ns, scenario)
             except SystemFault as fault:
                 for question in todo:
                     row = self._row(scenario, question)
@@ -125,24 +145,28 @@ class Engine(Sitting):
                     self._write(row, None)
                 self._brake.failed(f"{fault.status}: {mask(str(fault))[:500]}")
                 return
-            known = frozenset(event.id for event in scenario.events)
+            evidence = Evidence(scenario, ns, self._ready.system)
             async with asyncio.TaskGroup() as group:
                 for question in todo:
                     await self._slots.acquire()
                     if self._brake.reason is not None:
                         self._slots.release()
                         break
-                    task = group.create_task(self._question(ns, scenario, question, flags, known))
+                    task = group.create_task(self._question(ns, scenario, question, flags, evidence))
                     task.add_done_callback(lambda _: self._slots.release())
         except Halted:
             return
         except RunnerError as error:
             self._brake.pull(error)
         finally:
-            try:
-                await asyncio.wait_for(self._ready.system.erase(ns), self._config.settle_s)
-            except Exception as error:  # a failed clean-up must not take the run with it
-                log.warning("erase of %s failed: %s", ns, mask(str(error)), exc_info=True)
+            if not scenario.existing:
+                await self._erase(ns)
+
+    async def _erase(self, ns: str) -> None:
+        try:
+            await asyncio.wait_for(self._ready.system.erase(ns), self._config.settle_s)
+        except Exception as error:  # a failed clean-up must not take the run with it
+            log.warning("erase of %s failed: %s", ns, mask(str(error)), exc_info=True)
 
     async def _ingest(self, ns: str, scenario: Scenario) -> tuple[str, ...]:
         """Write one history; flags for its rows.
@@ -220,43 +244,56 @@ class Engine(Sitting):
             raise fault(f"{step}: {type(error).__name__}: {error}") from error
 
     async def _question(
-        self, ns: str, scenario: Scenario, question: Question, flags: tuple[str, ...], known: frozenset[str]
+        self, ns: str, scenario: Scenario, question: Question, flags: tuple[str, ...], evidence: Evidence
     ) -> None:
         try:
             self._brake.check()
             asking.set(question.id)
             row = self._row(scenario, question, flags)
+            texts = Texts(id=question.id, question=question.text, gold=question.gold)
+            if self._config.texts:
+                texts.evidence, texts.stored = await evidence.of(question)
+                texts.links = self._ready.system.capabilities.links
+            if self._asking is not None:
+                await self._ask(self._asking, ns, question, row, texts, evidence.known)
+                self._finished(row, texts if texts.answers else None)
+                return
             lost = NO_SOURCE_OF_TRUTH in flags
             try:
-                delivered = Delivered((), "", ()) if lost else await self._search(ns, question, row, known)
+                delivered = Delivered((), "", ()) if lost else await self._search(ns, question, row, evidence.known)
             except SystemFault as fault:
                 row.status, row.error = fault.status, mask(str(fault))
                 self._finished(row, None)
                 return
-            row.metrics = self._ready.harness.score_retrieval(question, delivered.hits)
-            row.metrics["sources_per_hit"] = _grain(delivered.hits)
-            if not self._ready.system.capabilities.ranked:
-                row.metrics = {k: v if k.endswith(UNRANKED) else None for k, v in row.metrics.items()}
-            row.metrics |= self._ready.harness.score_delivered(question, delivered.text, failed=lost)
-            texts = Texts(
-                id=question.id,
-                question=question.text,
-                gold=question.gold,
-                hits=delivered.hits,
-                context=delivered.text,
-            )
-            if self._answering is not None:
-                await self._answering.answer(question, delivered.text, row, texts)
+            self._took(question, delivered, row, texts, lost=lost)
+            if self._answering is not None and self._reading is not None:
+                await self._answering.answer(question, row, texts, self._reading.over(question, delivered.text))
             self._finished(row, texts)
         except Halted:
             return
         except RunnerError as error:
             self._brake.pull(error)
 
-    async def _search(self, ns: str, question: Question, row: Row, known: frozenset[str]) -> Delivered:
-        system, recall = self._ready.system, self._recall
-        query = Query(
-            text=question.text,
+    def _took(self, question: Question, delivered: Delivered, row: Row, texts: Texts, *, lost: bool = False) -> None:
+        """Write what was delivered into the row, and what the harness measures of it."""
+        row.keys = fingerprint([hit.key for hit in delivered.hits])
+        row.context = fingerprint([delivered.text])
+        row.hits, row.chars = len(delivered.hits), len(delivered.text)
+        row.flags = (*row.flags, *delivered.flags)
+        texts.hits, texts.context = delivered.hits, delivered.text
+        self._measured(question, delivered.hits, row)
+        row.metrics |= self._ready.harness.score_delivered(question, delivered.text, failed=lost)
+
+    def _measured(self, question: Question, hits: Sequence[Hit], row: Row) -> None:
+        row.metrics = self._ready.harness.score_retrieval(question, hits)
+        row.metrics["sources_per_hit"] = _grain(hits)
+        if not self._ready.system.capabilities.ranked:
+            row.metrics = {k: v if k.endswith(UNRANKED) else None for k, v in row.metrics.items()}
+
+    def _query(self, question: Question, text: str) -> Query:
+        recall = self._recall
+        return Query(
+            text=text,
             now=question.now,
             k=recall.limit,
             max_chars=recall.max_chars,
@@ -264,8 +301,12 @@ class Engine(Sitting):
             project=question.project,
             agent=question.agent,
             mode=recall.mode,
-            evidence=question.gold.evidence if system.capabilities.reads_gold else None,
+            evidence=question.gold.evidence if self._ready.system.capabilities.reads_gold else None,
         )
+
+    async def _search(self, ns: str, question: Question, row: Row, known: frozenset[str] | None) -> Delivered:
+        system, recall = self._ready.system, self._recall
+        query = self._query(question, question.text)
         async with self._searches:
             self._brake.check()
             start = time.perf_counter()
@@ -273,13 +314,56 @@ class Engine(Sitting):
                 "search", SearchError, lambda: system.search(ns, query), self._config.search_s, "run.search_s"
             )
             row.usage["search"] = Usage(seconds=time.perf_counter() - start)
-        _check(retrieval, known)
-        delivered = deliver(retrieval.hits, recall.limit, recall.max_chars)
-        row.keys = fingerprint([hit.key for hit in delivered.hits])
-        row.context = fingerprint([delivered.text])
-        row.hits, row.chars = len(delivered.hits), len(delivered.text)
-        row.flags = (*row.flags, *delivered.flags, *retrieval.notes, *(("search_cached",) if retrieval.cached else ()))
-        return delivered
+        if not isinstance(retrieval, Retrieval):
+            raise SearchError(f"search must return a Retrieval, and returned {type(retrieval).__name__}")
+        _check(retrieval.hits, known)
+        row.flags = (*row.flags, *retrieval.notes, *(("search_cached",) if retrieval.cached else ()))
+        return deliver(retrieval.hits, recall.limit, recall.max_chars)
+
+    async def _ask(
+        self, asking: Asking, ns: str, question: Question, row: Row, texts: Texts, known: frozenset[str] | None
+    ) -> None:
+        """The memory's own answers: each repeat retrieves anew, and the first one that answers is what is measured."""
+        system = self._ready.system
+        query = self._query(question, question.reading or question.text)
+        keys: list[str] = []
+
+        async def once() -> Answer:
+            async with self._searches:
+                self._brake.check()
+                answer = await self._contract(
+                    "ask", SearchError, lambda: system.ask(ns, query), self._config.search_s, "run.search_s"
+                )
+            if not isinstance(answer, Answer):
+                raise SearchError(f"ask must return an Answer, and returned {type(answer).__name__}")
+            if not answer.text.strip():
+                raise SearchError("ask returned an empty answer; that nothing is known is to be said in words")
+            _check(answer.hits or (), known)
+            return answer
+
+        say = asking.of(question, query, once)
+
+        async def told(repeat: int, row: Row) -> Said:
+            said = await say(repeat, row)
+            if said.hits is not None:
+                keys.append(fingerprint([hit.key for hit in said.hits]))
+            if not row.context:
+                self._took_answer(question, said, row, texts)
+            return said
+
+        assert self._answering is not None
+        await self._answering.answer(question, row, texts, told)
+        if len(keys) > 1:
+            row.repeat_keys = tuple(keys)
+
+    def _took_answer(self, question: Question, said: Said, row: Row, texts: Texts) -> None:
+        """What a memory read for its answer; where it does not say, nothing of its retrieval is measurable."""
+        hits = said.hits or ()
+        row.keys = "" if said.hits is None else fingerprint([hit.key for hit in hits])
+        row.context = fingerprint([said.text])
+        row.hits = len(hits)
+        texts.hits = hits
+        self._measured(question, UNTOLD if said.hits is None else hits, row)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -295,24 +379,24 @@ class Engine(Sitting):
         )
 
 
-def _check(retrieval: object, known: frozenset[str]) -> None:
-    """Hold an answer to the contract: a wrong type or an invented source is a fault, never a miss.
+def _check(hits: Sequence[object], known: frozenset[str] | None) -> None:
+    """Hold hits to the contract: a wrong type or an invented source is a fault, never a miss.
+
+    ``known`` are the events that were written; ``None`` for a corpus that was there already.
 
     Raises
     ------
     SearchError
         Saying what came instead.
     """
-    if not isinstance(retrieval, Retrieval):
-        raise SearchError(f"search must return a Retrieval, and returned {type(retrieval).__name__}")
-    for hit in retrieval.hits:
+    for hit in hits:
         if not isinstance(hit, Hit):
             raise SearchError(f"hits must be of type Hit, and one is {type(hit).__name__}")
         cited: object = hit.sources
         if cited is not None and not isinstance(cited, tuple | list):
             kind = type(cited).__name__
             raise SearchError(f"hit '{hit.key}' has sources of type {kind}; they are a tuple of event ids")
-        strange = next((source for source in hit.sources or () if source not in known), None)
+        strange = next((source for source in hit.sources or () if known is not None and source not in known), None)
         if strange is not None:
             raise SearchError(
                 f"hit '{hit.key}' cites '{strange}', which is no event of this scenario; sources are the ids of the "

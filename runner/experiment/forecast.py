@@ -92,11 +92,19 @@ def forecast(experiment: Experiment, assumed: Assumed = GUESSED) -> Forecast:
         if experiment.arm.system == "none":
             context = 0.0
         usd = 0.0
-        for model, answers, chars, replies in (
+        stages = [
             (experiment.reader, census.questions * repeats, context + _PROMPT_CHARS, _ANSWER_TOKENS),
             (experiment.judge, census.gradings * repeats, _PROMPT_CHARS, _VERDICT_TOKENS),
-        ):
-            if model.provider == "fake":
+        ]
+        if ready.simplifier is not None and ready.simplifier.config is not None:
+            stages.append((ready.simplifier.config, census.questions * repeats, _PROMPT_CHARS, _ANSWER_TOKENS))
+        if experiment.reader.provider == "ask":
+            warnings.append(
+                f"reader=ask: the memory answers by itself, {census.questions * repeats} times; what it asks of its own "
+                f"models is not foreseen here"
+            )
+        for model, answers, chars, replies in stages:
+            if model.provider in ("fake", "ask", "rule"):
                 continue
             sent, received = int(chars / 4) * answers, replies * answers
             calls, inputs, outputs = calls + answers, inputs + sent, outputs + received

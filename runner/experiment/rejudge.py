@@ -69,6 +69,10 @@ def prepare(experiment: Experiment) -> Regrade:
     """
     assert experiment.run.from_ is not None
     source = open_recorded(experiment.run.from_)
+    if experiment.judge.provider == "rule":
+        raise ConfigError(
+            ["judge=rule: a benchmark's rule grades in the run itself; run.from wants a judge (judge=gpt-4.1)"]
+        )
     problems: list[str] = []
     try:
         judge = Judge(experiment.judge, source.instrument["harness"]["rubrics"])
@@ -87,6 +91,8 @@ def prepare(experiment: Experiment) -> Regrade:
 def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Sequence[str]) -> dict[str, Any]:
     recorded, config = source.instrument, experiment.judge
     rows = {**recorded["rows"], **judge_rows(config, judge)}
+    if "rule:" in str(recorded["rows"].get("judge.rubric")):  # what a rule graded, the judge grades by its own rubric
+        rows["judge.rubric"] = f"{judge.rubric_sha256} {rows['judge.rubric']}"
     census = recorded["census"]
     if experiment.run.sample is not None:
         chosen = IdSet()

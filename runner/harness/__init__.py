@@ -53,6 +53,7 @@ class Census:
     history_chars: int = 0
     gradings: int = 0  # judge calls that one answer to every question takes
     judged: int = 0  # questions that a judge grades; the others are graded by the benchmark's own rule
+    existing: str = ""  # namespace of a corpus that is there already; the first, where there are several
     by_category: Counter[str] = field(default_factory=Counter)
     sha256: str = ""  # over the question ids, whatever their order
 
@@ -233,7 +234,9 @@ class Harness:
         """
         try:
             for scenario in self.read():
-                for item in (scenario.id, scenario.cluster, *(question.id for question in scenario.questions)):
+                clusters = (question.cluster for question in scenario.questions if question.cluster)
+                asked_ids = (question.id for question in scenario.questions)
+                for item in (scenario.id, scenario.cluster, *asked_ids, *clusters):
                     if not item or len(item.encode("utf-8", "replace")) > MAX_ID or not item.isprintable():
                         raise DatasetError(
                             f"{self.name}: the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; "
@@ -269,7 +272,8 @@ class Harness:
             if scenario.id in names:
                 raise DatasetError(f"{self.name}: two scenarios share the id '{scenario.id}'")
             names.add(scenario.id)
-            clusters.add(scenario.cluster)
+            census.existing = census.existing or scenario.existing
+            clusters.update(question.cluster or scenario.cluster for question in scenario.questions)
             ids = [question.id for question in scenario.questions]
             if len(set(ids)) != len(ids):
                 raise DatasetError(f"{self.name}: two questions of scenario '{scenario.id}' share an id")

@@ -122,7 +122,7 @@ def connect(config: ModelConfig, prices: Prices) -> Model:
 
         return FakeModel(config)
     raise ConfigError(
-        [f"{config.name}: provider 'none' is no model; choose a reader and a judge (reader=gpt-4.1-mini)"]
+        [f"{config.name}: provider '{config.provider}' is no model; choose a reader and a judge (reader=gpt-4.1-mini)"]
     )
 
 

@@ -28,6 +28,9 @@ class About(Struct, kw_only=True):
     headline: str
     rubrics: list[str] = field(default_factory=list)  # the benchmark's own rubric files
     macro: str = ""  # what the mean over the comparable categories is called
+    tags: list[str] = []  # by which a summary groups as well
+    classifies: bool = False  # answers name a category
+    thresholds: dict[str, float] = {}  # what a smoke run must reach, by metric
 
 
 class Counted(Struct, kw_only=True):

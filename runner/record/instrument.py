@@ -30,6 +30,7 @@ WHY: Final[Mapping[str, str]] = {
     "judge.model": "another judge moves the labels, by more than most changes to a memory",
     "judge.params": "temperature and limits change labels",
     "judge.rubric": "a lenient and a strict rubric label the same answer differently",
+    "lexical": "lexical scores of answers that were simplified otherwise",
     "repeats": "a majority of three is another judge than a single label",
     "denominator": "leaving abstentions or a category out flatters an arm",
     "search_mode": "another search mode is an ablation of its own",

@@ -6,11 +6,14 @@ from typing import Any
 
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from runner.experiment import Ready
 from runner.experiment.watching import watched_so_far
+from runner.gate.smoke import smoke_of
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
+from runner.score.simplified import PREFIXES, SUFFIXES, WARNING
 from runner.summary import ALL, COMPARABLE, summary_of
 
 # Shown in a table; everything else is in summary.json.
@@ -22,9 +25,21 @@ _RECALL_COLUMNS = (
     "mrr",
     "session_recall@{k}",
     "fraction@all",
+    "best_cos_rank",
 )
 _DELIVERED_COLUMNS = ("pass", "fidelity", "density", "signal", "tokens", "over_budget")
-_ANSWER_COLUMNS = ("judge_score", "accuracy_abstain_wrong", "accuracy", "abstained", "locomo_f1")
+_ANSWER_COLUMNS = (
+    "judge_score",
+    "accuracy_abstain_wrong",
+    "accuracy",
+    "abstained",
+    "locomo_f1",
+    "answer_em",
+    "answer_f1",
+    "f1",
+    "macro_f1",
+    *(prefix + suffix for prefix in PREFIXES for suffix in SUFFIXES),
+)
 
 
 def headline(ready: Ready, where: str) -> str:
@@ -62,7 +77,15 @@ def run_table(run: RunDir) -> Group:
             counts = (group["questions"], group["scored"], group["errors"] or "")
             table.add_row(text(category(name)), *map(str, counts), *cells)
     lines = [*footnotes(instrument, summary), *watched(run, summary)]
-    return Group(text(title, "italic"), table, *(text(line, "dim") for line in lines))
+    return Group(text(title, "italic"), table, *(text(line, "dim") for line in lines), *_smoke(run))
+
+
+def _smoke(run: RunDir) -> list[Text]:
+    """Of a benchmark with thresholds: one line each, and what keeps the test from passing beside them."""
+    smoke = smoke_of(run)
+    if smoke is None:
+        return []
+    return [text(line, "" if smoke.outcome == "pass" else "bold red") for line in smoke.lines()]
 
 
 def watched(run: RunDir, summary: dict[str, Any]) -> list[str]:
@@ -110,6 +133,11 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         cached = summary["flags"].get("search_cached")
         without = f", {cached} answered from a cache and left out" if cached else ""
         lines.append(f"search: p50 {search['p50'] * 1000:.1f} ms, p90 {search['p90'] * 1000:.1f} ms{without}")
+    same = summary.get("identical_share")
+    if isinstance(same, float):
+        lines.append(f"the memory answered by itself; its repeats retrieved the same for {same:.0%} of the questions")
+    if any(name.startswith(PREFIXES) for name in summary["groups"][ALL]):
+        lines.append(WARNING)
     grain = summary["groups"][ALL].get("sources_per_hit")
     if isinstance(grain, float) and grain > 1.5:
         lines.append(f"a hit cites {grain:.1f} events on average: recall@K and ranks count it once, whatever it merges")

@@ -36,10 +36,10 @@ def loaded(file: Path) -> ModelConfig:
 
 def test_all_choices_are_there() -> None:
     assert {file.stem for file in FILES if file.parent.name == "reader"} == {
-        "none", "gpt-4o-mini", "gpt-4.1-mini", "local", "sonnet", "extractive_fake"
+        "none", "ask", "gpt-4o-mini", "gpt-4.1-mini", "local", "sonnet", "extractive_fake"
     }  # fmt: skip
     assert {file.stem for file in FILES if file.parent.name == "judge"} == {
-        "none", "gpt-4o-2024-08-06", "gpt-4.1", "gpt-4.1-strict", "local", "opus", "sonnet", "haiku", "lexical_fake"
+        "none", "rule", "gpt-4o-2024-08-06", "gpt-4.1", "gpt-4.1-strict", "local", "opus", "sonnet", "haiku", "lexical_fake"
     }  # fmt: skip
 
 
@@ -53,7 +53,9 @@ def test_a_shipped_choice(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.provider == "none" or f"{file.parent.name}={file.stem}" in first
     assert (config.provider == "fake") == file.stem.endswith("_fake")
     assert override_warning(config) is None
-    if config.provider == "none":
+    if config.provider in ("none", "ask", "rule"):
+        with pytest.raises(ConfigError, match="is no model"):
+            connect(config, Prices.load())
         return
     if file.parent.name == "reader":
         assert Reader(config).identity

@@ -1,0 +1,65 @@
+"""The raw events that hold an answer, recorded with every question: what a failure is held against later."""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from typing import Final
+
+from runner.safe import mask
+from runner.score.lexical import squad_tokens
+from runner.system import MemorySystem
+from runner.types import Passage, Question, Scenario
+
+log = logging.getLogger("runner")
+
+_LOCATED: Final = 3  # events that hold the words of an answer, where the benchmark labels none
+_SHORTEST: Final = 3  # characters of an answer that is looked for: "a" or "no" stands everywhere
+
+
+class Evidence:
+    """One scenario's events, as evidence for its questions.
+
+    Attributes
+    ----------
+    known
+        Ids of the events that were written; ``None`` for a corpus that was there already.
+    """
+
+    def __init__(self, scenario: Scenario, ns: str, system: MemorySystem) -> None:
+        self._scenario, self._ns, self._system = scenario, ns, system
+        self.known = None if scenario.existing else frozenset(event.id for event in scenario.events)
+
+    async def of(self, question: Question) -> tuple[tuple[Passage, ...], tuple[str, ...] | None]:
+        """The events that hold the answer, and which of them any stored memory came from.
+
+        Those that the benchmark labels, else the first few in which a gold answer stands word by word.
+        """
+        wanted = set(question.gold.evidence) or self._located(question)
+        found = tuple(Passage(id=e.id, text=e.text) for e in self._scenario.events if e.id in wanted) if wanted else ()
+        if not found:
+            return found, None
+        try:
+            held = await self._system.holds(self._ns, [passage.id for passage in found])
+        except Exception as error:  # what is only told of a failure must not be one
+            log.warning("holds of %s failed: %s", self._ns, mask(str(error)), exc_info=True)
+            return found, None
+        return found, None if held is None else tuple(passage.id for passage in found if passage.id in held)
+
+    @cached_property
+    def _words(self) -> list[tuple[str, str]]:
+        """Every event's id and its normalised words, made once a scenario."""
+        return [(event.id, f" {' '.join(squad_tokens(event.text))} ") for event in self._scenario.events]
+
+    def _located(self, question: Question) -> set[str]:
+        if question.gold.abstain:
+            return set()
+        golds = [" ".join(squad_tokens(gold)) for gold in question.gold.answers]
+        golds = [f" {gold} " for gold in golds if len(gold) >= _SHORTEST]
+        found: set[str] = set()
+        for name, words in self._words if golds else ():
+            if any(gold in words for gold in golds):
+                found.add(name)
+                if len(found) == _LOCATED:
+                    break
+        return found
