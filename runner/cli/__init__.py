@@ -51,6 +51,8 @@ usage: python -m runner [VERB] [KEY=VALUE ...] [-m]
   diff A B                what differs between two runs (--all, --json, --md)
   report DIR [DIR ...]    tables of runs and sweeps, and judges of the same answers side by side (--json,
                           --reference NAME)
+  report DIR --failures   what was missed, and at which stage it was lost (--stage NAME, --category C,
+                          --limit N, --json)
   check +arm=NAME         does a memory system keep its contract? (--json)
   import FORMAT FILE      results of another harness as a run directory that a gate can read
   calibrate KEY=VALUE ... how often a judge passes answers that are known to be right, or wrong
@@ -61,6 +63,11 @@ usage: python -m runner [VERB] [KEY=VALUE ...] [-m]
   data check|fetch NAME   count a dataset and every trap in it, or fetch and verify it (harness.KEY=VALUE)
 
   -m, --multirun          sweep: every comma-separated value is a run
+  --ask-arms NAME,NAME    arms whose memory answers by itself: -m reader=ask +arm=NAME,NAME (answerer=ask: one)
+  --question-type NAME    slice.categories=[NAME]
+  --stale-check           harness.settings.stale_check=true (longmemeval)
+  --lexical-scores        token F1, BLEU-1, ROUGE-L of an answer that the judge simplifies: run.lexical=judge
+                          (--simplify-model NAME: another model at the judge's endpoint, or heuristic)
   --config-dir DIR        add choices of your own: DIR/arm/NAME.yaml, DIR/experiment/NAME.yaml, ...
   --cfg job               print the composed config and run nothing
   --version               print the version
@@ -115,7 +122,11 @@ def entry() -> None:
 
 
 def _dispatch(argv: list[str]) -> int:
+    from runner.cli import shorthand
+
     first = argv[0] if argv else ""
+    if first not in VERBS or first == "plan":
+        argv = shorthand.written_out(argv)
     if first in VERBS:
         rest = argv[1:]
         if "--help" in rest or "-h" in rest:

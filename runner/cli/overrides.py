@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel
 
 from runner.cli import folders as folders_of_code
+from runner.cli.shorthand import FLAGS as SHORTHAND
 from runner.config import Experiment, conf_dir, did_you_mean, keys_of, own_path
 from runner.errors import ConfigError, UsageError
 from runner.safe import looks_secret, secrets_in
@@ -143,7 +144,7 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
     for flag in flags:
         name = flag.split("=")[0]
         if flag.startswith("-") and name not in _FLAGS:
-            raise UsageError(f"{name}: no such flag{did_you_mean(name, _FLAGS)}; see python -m runner --help")
+            raise UsageError(f"{name}: no such flag{did_you_mean(name, (*_FLAGS, *SHORTHAND))}; see python -m runner --help")
     folders_of_code.add(mine)
     problems = _secret_files(mine)
     chosen: dict[str, list[Path]] = {}

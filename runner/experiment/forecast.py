@@ -103,6 +103,11 @@ def forecast(experiment: Experiment, assumed: Assumed = GUESSED) -> Forecast:
                 f"reader=ask: the memory answers by itself, {census.questions * repeats} times; what it asks of its own "
                 f"models is not foreseen here"
             )
+            if not ready.system.capabilities.answers:
+                warnings.append(
+                    f"{experiment.arm.name}: does not say so far that it answers by itself; a run would be refused if it "
+                    f"does not when it opens"
+                )
         for model, answers, chars, replies in stages:
             if model.provider in ("fake", "ask", "rule"):
                 continue

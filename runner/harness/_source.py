@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 from runner.config import Dataset, cache_dir, own_path
 from runner.errors import DatasetError
+from runner.harness._fetch import fetch
 
 
 @dataclass(frozen=True)
@@ -102,58 +102,8 @@ def _download(harness: str, dataset: Dataset) -> Path:
         raise DatasetError(f"{harness}: harness.dataset.url is not a URL; it must start with https://") from None
     if parts.scheme not in ("http", "https"):
         raise DatasetError(f"{harness}: harness.dataset.url must start with https://, got '{parts.scheme}:'")
-    import httpx
-    import pooch
-
-    logging.getLogger("pooch").setLevel(logging.WARNING)
     name = f"{harness}-{(dataset.sha256 or 'unpinned')[:12]}-{Path(parts.path).name or 'data'}"
-    folder = datasets_dir()
-    try:
-        found = pooch.retrieve(
-            dataset.url,
-            known_hash=f"sha256:{dataset.sha256}" if dataset.sha256 else None,
-            fname=name,
-            path=folder,
-            downloader=_fetch,
-        )
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        status = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else None
-        reason = f"HTTP {status}" if status else type(error).__name__
-        raise DatasetError(
-            f"{harness}: cannot download {dataset.url} ({reason}); with no network, give a local copy with "
-            "harness.dataset.path=FILE"
-        ) from None
-    except ValueError:
-        raise DatasetError(
-            f"{harness}: what {dataset.url} sent does not have the pinned sha256 {dataset.sha256}; the source has "
-            "changed or something answers in its place: give a local copy with harness.dataset.path=FILE"
-        ) from None
-    except OSError as error:
-        raise DatasetError(
-            f"{harness}: cannot keep the download in {folder} ({error.strerror or error}); set MEMORY_RUNNER_CACHE to "
-            "a folder that can be written, or give harness.dataset.path=FILE"
-        ) from None
-    return Path(found)
-
-
-def _fetch(url: str, output_file: str, _pooch: object) -> None:
-    """Download for pooch, which verifies and moves the file; with a bar on a terminal."""
-    import httpx
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with (
-        Progress(console=console, transient=True, disable=not console.is_terminal) as progress,
-        httpx.stream("GET", url, follow_redirects=True, timeout=30) as response,
-        Path(output_file).open("wb") as out,
-    ):
-        response.raise_for_status()
-        length = response.headers.get("Content-Length", "")
-        task = progress.add_task(Path(urlsplit(url).path).name, total=int(length) if length.isdigit() else None)
-        for chunk in response.iter_bytes():
-            out.write(chunk)
-            progress.update(task, completed=response.num_bytes_downloaded)
+    return fetch(harness, dataset.url, dataset.sha256, datasets_dir(), name)
 
 
 def decode_json(harness: str, source: str, data: bytes) -> Any:

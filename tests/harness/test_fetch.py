@@ -1,0 +1,235 @@
+"""A download that breaks off, is killed or is answered by another server: resumed, verified, told in a line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from runner.errors import DatasetError
+from runner.harness import _fetch
+from runner.harness._fetch import fetch
+
+BODY = bytes(range(256)) * 4096  # 1 MiB
+SHA256 = hashlib.sha256(BODY).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one body with ranges. ``plan`` are faults of the next answers: an int breaks off after so many bytes."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.body, self.etag, self.plan = BODY, '"one"', []
+        self.ranges: list[str | None] = []
+        self.sent = 0
+        self.slow_s = 0.0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/data.json"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        about = self.server
+        asked = self.headers.get("Range")
+        about.ranges.append(asked)
+        assert self.headers["Accept-Encoding"] == "identity", "a packed body has other offsets"
+        fault = about.plan.pop(0) if about.plan else None
+        if isinstance(fault, str):
+            status, _, after = fault.partition(" ")
+            self.send_response(int(status))
+            if after:
+                self.send_header("Retry-After", after)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        start = 0
+        if asked and self.headers.get("If-Range") == about.etag:
+            start = int(asked.removeprefix("bytes=").rstrip("-"))
+        if start > len(about.body):
+            self.send_response(416)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        part = about.body[start:]
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(about.body) - 1}/{len(about.body)}")
+        if about.etag:
+            self.send_header("ETag", about.etag)
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        part = part[:fault] if isinstance(fault, int) else part
+        for at in range(0, len(part), 1 << 16):
+            self.wfile.write(part[at : at + (1 << 16)])
+            about.sent += len(part[at : at + (1 << 16)])
+            time.sleep(about.slow_s)
+        self.close_connection = True
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_fetch.time, "sleep", lambda _: None)
+    serving = Server()
+    thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield serving
+    serving.shutdown()
+    serving.server_close()
+    thread.join()
+
+
+def got(server: Server, folder: Path, sha256: str | None = SHA256) -> Path:
+    return fetch("h", server.url, sha256, folder, "data")
+
+
+def names(folder: Path) -> set[str]:
+    return {item.name for item in folder.iterdir()} - {"data.lock"}
+
+
+def test_a_broken_connection_goes_on_where_it_ended(server: Server, tmp_path: Path) -> None:
+    server.plan = [300_000, 200_000]
+    assert got(server, tmp_path).read_bytes() == BODY
+    assert server.ranges == [None, "bytes=300000-", "bytes=500000-"]
+    assert server.sent == len(BODY), "no byte was sent twice"
+    assert names(tmp_path) == {"data"}
+
+
+def test_a_later_fetch_goes_on(server: Server, tmp_path: Path) -> None:
+    server.plan = [400_000, *["503"] * 20]
+    with pytest.raises(DatasetError, match=r"HTTP 503\); 400,000 bytes are kept, the same command goes on from there"):
+        got(server, tmp_path)
+    assert names(tmp_path) == {"data.part", "data.tag"}
+    server.plan.clear()
+    assert got(server, tmp_path).read_bytes() == BODY
+    assert server.ranges[-1] == "bytes=400000-"
+
+
+def test_the_rest_of_another_content_is_not_mixed_in(server: Server, tmp_path: Path) -> None:
+    server.plan = [400_000, *["503"] * 20]
+    with pytest.raises(DatasetError):
+        got(server, tmp_path, None)
+    server.plan.clear()
+    server.body, server.etag = BODY[::-1], '"two"'
+    assert got(server, tmp_path, None).read_bytes() == BODY[::-1]
+
+
+@pytest.mark.parametrize("etag", ["", 'W/"weak"'])
+def test_without_a_strong_validator_it_begins_anew(server: Server, tmp_path: Path, etag: str) -> None:
+    server.etag, server.plan = etag, [400_000]
+    assert got(server, tmp_path).read_bytes() == BODY
+    assert server.ranges == [None, None]
+
+
+def test_a_part_longer_than_the_file_begins_anew(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "data.part").write_bytes(BODY + b"more")
+    (tmp_path / "data.tag").write_text('"one"')
+    assert got(server, tmp_path).read_bytes() == BODY
+    assert server.ranges == [f"bytes={len(BODY) + 4}-", None]
+
+
+def test_a_whole_part_is_verified_and_kept(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "data.part").write_bytes(BODY)
+    (tmp_path / "data.tag").write_text('"one"')
+    assert got(server, tmp_path).read_bytes() == BODY
+    assert server.sent == 0
+
+
+def test_another_content_than_pinned_is_not_kept(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="does not have the pinned sha256"):
+        got(server, tmp_path, "c" * 64)
+    assert "data" not in names(tmp_path)
+    assert "data.part" not in names(tmp_path)
+
+
+def test_a_server_that_asks_to_wait(server: Server, tmp_path: Path) -> None:
+    server.plan = ["429 0", "429 nonsense", "500", "503 1"]
+    assert got(server, tmp_path).read_bytes() == BODY
+
+
+def test_a_storm_ends(server: Server, tmp_path: Path) -> None:
+    server.plan = ["429 60"] * 50
+    with pytest.raises(DatasetError, match="HTTP 429"):
+        got(server, tmp_path)
+    assert len(server.ranges) <= 12
+
+
+@pytest.mark.parametrize("status", ["401", "403", "404", "301"])
+def test_a_refusal_is_told_at_once(server: Server, tmp_path: Path, status: str) -> None:
+    server.plan = [status] * 9
+    with pytest.raises(DatasetError, match=rf"HTTP {status}\); with no network, give a local copy"):
+        got(server, tmp_path)
+    assert len(server.ranges) == 1
+
+
+_CHILD = """
+import sys
+from pathlib import Path
+from runner.harness._fetch import fetch
+print(fetch("h", sys.argv[1], sys.argv[2], Path(sys.argv[3]), "data"), flush=True)
+"""
+
+
+def child(server: Server, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", _CHILD, server.url, SHA256, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_a_killed_fetch_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serving = Server()
+    serving.slow_s = 0.02
+    thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        first = child(serving, tmp_path)
+        deadline = time.monotonic() + 20
+        while serving.sent < 300_000 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        first.send_signal(signal.SIGKILL)
+        first.communicate(timeout=20)
+        there = (tmp_path / "data.part").stat().st_size
+        assert 0 < there < len(BODY)
+        second = child(serving, tmp_path)
+        third = child(serving, tmp_path)  # at the same time: one waits for the other
+        said = [process.communicate(timeout=30) for process in (second, third)]
+        assert [process.returncode for process in (second, third)] == [0, 0], said
+        assert (tmp_path / "data").read_bytes() == BODY
+        assert serving.ranges == [None, f"bytes={there}-"]
+        assert any("another process is downloading" in err for _, err in said) or len(serving.ranges) == 2
+    finally:
+        serving.shutdown()
+        serving.server_close()
+        thread.join()
+
+
+def test_progress_in_lines_where_there_is_no_terminal(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_fetch, "_TOLD_S", 0.0)
+    got(server, tmp_path)
+    assert "h: 1 of 1 MB of data.json" in capsys.readouterr().err
