@@ -129,7 +129,7 @@ class Answering:
         except ModelFault as fault:
             return Label(value=READER_ERROR, reason=str(fault)), ""
         models.append(said.model)
-        row.flags = (*row.flags, *said.flags)
+        row.flags = tuple(dict.fromkeys((*row.flags, *said.flags)))
         return await self._label(question, said.text, repeat, row, models), said.text
 
     async def _label(self, question: Question, answer: str, repeat: int, row: Row, models: list[str]) -> Label:

@@ -100,13 +100,13 @@ def forecast(experiment: Experiment, assumed: Assumed = GUESSED) -> Forecast:
             stages.append((ready.simplifier.config, census.questions * repeats, _PROMPT_CHARS, _ANSWER_TOKENS))
         if experiment.reader.provider == "ask":
             warnings.append(
-                f"reader=ask: the memory answers by itself, {census.questions * repeats} times; what it asks of its own "
-                f"models is not foreseen here"
+                f"reader=ask: the memory answers by itself, {census.questions * repeats} times; what it asks of "
+                f"its own models is not foreseen here"
             )
             if not ready.system.capabilities.answers:
                 warnings.append(
-                    f"{experiment.arm.name}: does not say so far that it answers by itself; a run would be refused if it "
-                    f"does not when it opens"
+                    f"{experiment.arm.name}: does not say so far that it answers by itself; a run would be refused "
+                    f"if it does not when it opens"
                 )
         for model, answers, chars, replies in stages:
             if model.provider in ("fake", "ask", "rule"):

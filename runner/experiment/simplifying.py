@@ -1,7 +1,7 @@
 """Lexical scores of a simplified answer, to sit beside published lexical tables; they never replace a label.
 
-Of a whole sentence they grade verbosity: a wrong date in two words can outscore a right sentence. So the answer is cut to
-what it states first, by a model (the judge, unless another is named), or by a rule of words, which says so in its name.
+Of a whole sentence they grade verbosity: a wrong date in two words can outscore a right sentence. So the answer is cut
+to what it states first, by a model (the judge, unless another is named), or by a rule of words, named heuristic.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def _model(experiment: Experiment) -> ModelConfig | None:
     if judge.provider not in ("openai", "command"):
         raise ConfigError(
             [
-                f"run.lexical={chosen}: judge={judge.name} is no model that can simplify an answer; say run.lexical=heuristic"
+                f"run.lexical={chosen}: judge={judge.name} is no model that can simplify an answer; "
+                f"say run.lexical=heuristic"
             ]
         )
     if chosen == JUDGE:
