@@ -28,8 +28,9 @@ ABOUT = {
         "sources": True,  # hits name the events they came from
         "durable": True,  # survives the loss of its index
         "ranked": True,  # hits come best first
+        "answers": True,  # answers a question by itself
     },
-    "ops": ["drop_derived", "erase", "close"],
+    "ops": ["holds", "drop_derived", "erase", "close"],
 }
 COMMON = frozenset(
     re.findall(
@@ -76,6 +77,16 @@ class Store:
                 }
             )
         return hits
+
+    def ask(self, ns, text):
+        """An answer and what it was read from: the best note as it stands. A real memory asks a model here."""
+        read = self.search(ns, text, k=1)
+        return (read[0]["text"] if read else "I do not know that."), read
+
+    def holds(self, ns, ids):
+        """Which of these events there is anything of."""
+        kept = {note["id"] for note in self.notes(ns)}
+        return [name for name in ids if name in kept]
 
     def drop_derived(self, ns):
         self.indexes.pop(ns, None)
@@ -136,6 +147,11 @@ def answer(store, request):
     if op == "search":
         bounds = {name: request.get(name) for name in ("k", "max_chars", "max_tokens")}
         return {"hits": store.search(ns, request["text"], **bounds)}
+    if op == "ask":
+        said, read = store.ask(ns, request["text"])
+        return {"answer": said, "hits": read}
+    if op == "holds":
+        return {"holds": store.holds(ns, request["events"])}
     if op in ("reset", "drop_derived", "erase"):
         getattr(store, op)(ns)
         return {}

@@ -6,6 +6,7 @@ GET    /about                                what it is
 DELETE /users/NS                             forget a user, or a new one
 POST   /memories   {user, items: [...]}      remember
 POST   /search     {user, query, limit, chars}
+POST   /ask        {user, question}          answer, from what it remembers
 POST   /users/NS/reindex                     throw the index away
 """
 
@@ -39,6 +40,9 @@ class Handler(BaseHTTPRequestHandler):
         if parts == ["search"]:
             hits = self.store.search(body["user"], body["query"], body.get("limit"), body.get("chars"))
             return {"results": hits}
+        if parts == ["ask"]:
+            said, read = self.store.ask(body["user"], body["question"])
+            return {"answer": said, "used": read}
         if parts[0] == "users" and parts[2:] == ["reindex"]:
             return self.store.drop_derived(parts[1])
         raise KeyError(self.path)

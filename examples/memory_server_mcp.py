@@ -27,6 +27,13 @@ def recall(user: str, query: str, limit: int | None = None, chars: int | None = 
 
 
 @server.tool()
+def answer(user: str, question: str) -> dict[str, Any]:
+    """Answer a question from the notes, and say which were read."""
+    said, read = store.ask(user, question)
+    return {"answer": said, "used": read}
+
+
+@server.tool()
 def forget(user: str) -> dict[str, Any]:
     """Forget everything about a user."""
     store.reset(user)

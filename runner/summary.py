@@ -14,6 +14,7 @@ import numpy as np
 from runner.record import journal
 from runner.record.rundir import RunDir
 from runner.record.usage import add
+from runner.score.support import group_scores
 from runner.stats.agreement import identical_share
 from runner.types import ABSTAIN, CORRECT, GOLD_EXCLUDED, GOLD_FIXED, LABELS, OK, STATUSES, WRONG, Ingest, Row, Usage
 
@@ -174,6 +175,10 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     order = {tag: at for at, tag in enumerate(tagged)}
     for tag, value in sorted(by_tag, key=lambda item: (order[item[0]], _natural_text(item[1]))):
         told[f"{tag}: {value}"] = by_tag[tag, value].told()
+    pairs = group_scores(run.rows()) if about.get("paired") else {}
+    whole = pairs.get("pairs")
+    if whole:
+        told["pairs"] = {"questions": 2 * whole, "scored": whole, "errors": 0, **pairs}
     failed = sum(statuses[name] for name in STATUSES if name != OK)
     return {
         "rows_bytes": run.rows_path.stat().st_size if run.rows_path.exists() else 0,

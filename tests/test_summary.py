@@ -58,3 +58,23 @@ def test_groups_by_tag_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     groups = summarise(run, recorded)["groups"]
     assert [name for name in groups if ":" in name] == ["tokens: 2k", "tokens: 16k", "tokens: 128k"]
     assert groups["tokens: 2k"]["accuracy"] == 0.5
+
+
+def test_pairs_are_scored_together(tmp_path: Path) -> None:
+    """Pair 0: F1 .5, both seen: .5. Pair 1: the twin was answered: 0. Question 2 has no twin."""
+    rows = []
+    for number, (answerable, f1, seen) in enumerate(
+        [("yes", 0.5, 1.0), ("no", 1.0, 1.0), ("yes", 1.0, 1.0), ("no", 0.0, 0.0), ("yes", 1.0, 1.0)]
+    ):
+        row = answered(number, True, cluster=number // 2, tags={"answerable": answerable})
+        row.metrics |= {"answer_sufficiency_f1": f1, "sufficiency": seen}
+        rows.append(row)
+    run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
+    recorded = json.loads((run.path / "instrument.json").read_text())
+    recorded["harness"]["paired"] = True
+    pairs = summarise(run, recorded)["groups"]["pairs"]
+    assert pairs["pairs"] == 2
+    assert pairs["group_answer_sufficiency_f1"] == pytest.approx(0.25)
+    assert pairs["group_support_sufficiency_f1"] is None
+    recorded["harness"]["paired"] = False
+    assert "pairs" not in summarise(run, recorded)["groups"]

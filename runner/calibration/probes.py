@@ -17,7 +17,7 @@ from typing import Final
 from runner.calibration import phrases
 from runner.config import SliceConfig
 from runner.errors import UsageError
-from runner.experiment.recorded import shares
+from runner.stats.allocation import shares
 from runner.harness import Harness
 from runner.types import GOLD_EXCLUDED, Question
 
@@ -116,7 +116,7 @@ def plan(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int) -> Pla
 def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Iterable[Item]:
     for scenario in harness.load(chosen):
         for question in scenario.questions:
-            item = Item(question, scenario.id, scenario.cluster)
+            item = Item(question, scenario.id, question.cluster or scenario.cluster)
             if question.gold.abstain:
                 left_out["items whose right answer is to abstain"] += 1
             elif not item.golds:

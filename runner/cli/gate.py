@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +73,27 @@ def _declaration(text: str) -> tuple[str, str]:
 
 
 def gate_sweep(path: Path) -> int:
-    """Gate a sweep that has just ended, and keep the verdict beside it."""
+    """Gate a sweep that has just ended, and keep the verdict beside it.
+
+    A job that failed the smoke test of its benchmark decides the exit code before any verdict.
+    """
+    from runner.gate.smoke import over, smoke_of
     from runner.record.rundir import runs_under
 
     runs = runs_under(path)
     if runs and not runs[0].experiment().gate.enabled:
         failed = any((folder / "failure.json").is_file() for folder in path.iterdir())
-        return 1 if failed or not all(run.finished() for run in runs) else 0
-    return _tell([path], {}, False)
+        code = 1 if failed or not all(run.finished() for run in runs) else 0
+    else:
+        code = _tell([path], {}, False)
+    smokes = []
+    for run in runs:
+        with suppress(RecordError):  # one that cannot be read is told above, as incomplete
+            smokes.append(smoke_of(run))
+    failed_jobs = sum(smoke is not None and smoke.outcome == "fail" for smoke in smokes)
+    if failed_jobs:
+        print(f"smoke test failed in {failed_jobs} of {len(smokes)} jobs: exit 3, whatever the gate says")
+    return over(code, smokes)
 
 
 def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:

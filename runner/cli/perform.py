@@ -43,7 +43,9 @@ def anchored(values: dict[str, Any]) -> dict[str, Any]:
         if isinstance(settings, dict):
             own = settings.get("scenarios")
             if isinstance(own, str) and own_path(own).is_dir():  # a number in another benchmark
-                harness["settings"] = {**settings, "scenarios": absolute(own)}
+                settings = harness["settings"] = {**settings, "scenarios": absolute(own)}
+            if isinstance(settings.get("corpus"), str):
+                harness["settings"] = {**settings, "corpus": absolute(settings["corpus"])}
     if isinstance(run, dict):
         run |= {key: absolute(run[key]) for key in ("prices", "from") if key in run}
     gate = values.get("gate")
@@ -113,7 +115,7 @@ def finish(run: RunDir, *, retry_errors: bool = False, trust: bool = False, to_t
         return 0
     if run.finished() and not retry_errors:
         print(f"{shown(run.path)}: finished already, nothing to do")
-        return 0
+        return _smoke(run, tell=True)
     decided = "" if to_the_end else run.decided()
     if decided:
         print(f"{shown(run.path)}: {decided}; nothing to do. {_all_the_same(run)}")
@@ -287,7 +289,17 @@ def _perform(
         return 1
     if experiment.run.from_ and not (experiment.gate.enabled and is_sweep(run.path.parent)):  # a sweep tells them all
         print(_against(run, experiment.run.from_))
-    return 0
+    return _smoke(run)  # its lines stand below the table
+
+
+def _smoke(run: RunDir, *, tell: bool = False) -> int:
+    """The exit code of a run by the smoke test of its benchmark; 0 where it has none."""
+    from runner.gate.smoke import smoke_of
+
+    smoke = smoke_of(run)
+    for line in smoke.lines() if smoke and tell else ():
+        print(line)
+    return smoke.exit_code if smoke else 0
 
 
 def resume_line(path: Path) -> str:

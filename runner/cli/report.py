@@ -13,21 +13,28 @@ from runner.summary import summary_of
 
 
 def main(argv: list[str]) -> int:
+    if "--failures" in argv:
+        from runner.cli import failures
+
+        return failures.main(argv)
     places, reference = _parsed(argv)
     paths = [Path(place) for place in places]
-    runs = [run for path in paths for run in _runs(path)]
+    runs = [run for path in paths for run in runs_in(path)]
     if "--json" in argv:
         print(json.dumps(_told(runs, reference), indent=2, ensure_ascii=False, allow_nan=False))
         return 0
+    from runner.gate.smoke import over, smoke_of
     from runner.report import handoff
     from runner.report.console import console, text
     from runner.report.judges import origin
     from runner.report.run import run_table
 
     side_by_side = judges.tables(runs, reference)
+    smokes = []
     for run in runs:
-        console().print(text(_name(run, runs), "bold"))
+        console().print(text(name_of(run, runs), "bold"))
         try:
+            smokes.append(smoke_of(run))
             about = origin(run)
             if about is not None:
                 console().print(text(about, "dim"))
@@ -46,9 +53,9 @@ def main(argv: list[str]) -> int:
         judges.tell(side_by_side)
         from runner.cli.gate import main as gate
 
-        return gate([str(paths[0])])
+        return over(gate([str(paths[0])]), smokes)
     judges.tell(side_by_side)
-    return 0
+    return over(0, smokes)
 
 
 def _parsed(argv: list[str]) -> tuple[list[str], str | None]:
@@ -62,7 +69,7 @@ def _parsed(argv: list[str]) -> tuple[list[str], str | None]:
             if not reference:
                 raise UsageError("--reference: name a judge of the table (--reference opus)")
         elif word.startswith("-") and word != "--json":
-            raise UsageError(f"report {word}: no such flag; there are --json and --reference NAME")
+            raise UsageError(f"report {word}: no such flag; there are --json, --reference NAME and --failures")
         elif not word.startswith("-"):
             places.append(word)
     if not places:
@@ -74,7 +81,14 @@ def _parsed(argv: list[str]) -> tuple[list[str], str | None]:
     return places, reference
 
 
-def _runs(path: Path) -> list[RunDir]:
+def runs_in(path: Path) -> list[RunDir]:
+    """A run, or the runs of a sweep.
+
+    Raises
+    ------
+    UsageError
+        When the directory is neither.
+    """
     if not path.is_dir():
         raise UsageError(f"{path}: no such directory")
     runs = [RunDir(path)] if is_run(path) else runs_under(path)
@@ -83,7 +97,7 @@ def _runs(path: Path) -> list[RunDir]:
     return runs
 
 
-def _name(run: RunDir, runs: list[RunDir]) -> str:
+def name_of(run: RunDir, runs: list[RunDir]) -> str:
     """The run's directory, with the one above where two have one name."""
     twins = sum(other.path.name == run.path.name for other in runs) > 1
     return f"{run.path.parent.name}/{run.path.name}" if twins else run.path.name
@@ -91,13 +105,15 @@ def _name(run: RunDir, runs: list[RunDir]) -> str:
 
 def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:
     """Instrument and summary of every run by name; with judges of the same answers, those under ``judges``."""
+    from runner.gate.smoke import smoke_of
     from runner.report import handoff
 
     told: dict[str, Any] = {
-        _name(run, runs): {
+        name_of(run, runs): {
             "instrument": run.instrument(),
             **summary_of(run, run.instrument()),
             **handoff.entry(run),
+            **({"smoke": smoke.to_dict()} if (smoke := smoke_of(run)) else {}),
         }
         for run in runs
     }

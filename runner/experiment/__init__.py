@@ -87,6 +87,7 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
             "macro": harness.macro,
             "tags": list(harness.tags),
             "classifies": harness.classifies,
+            "paired": harness.paired,
             "thresholds": harness.thresholds(),
         },
         "census": {

@@ -220,7 +220,7 @@ class Engine(Sitting):
         return Row(
             id=question.id,
             scenario=scenario.id,
-            cluster=scenario.cluster,
+            cluster=question.cluster or scenario.cluster,
             category=question.category,
             started=time.time(),
             flags=(*flags, *self._ready.harness.flags(question)),

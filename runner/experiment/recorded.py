@@ -7,7 +7,6 @@ harness nor its dataset.
 from __future__ import annotations
 
 import hashlib
-import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from runner.config import RunConfig, did_you_mean, own_path
 from runner.errors import ConfigError, RecordError, UsageError
 from runner.record import journal
 from runner.record.rundir import RunDir, is_run, runs_under
+from runner.stats.allocation import shares
 from runner.types import INGEST_ERROR, NOT_SETTLED, OK, READER_ERROR, SEARCH_ERROR, Row, Texts
 
 # What a command line may say beside run.from: which judge, how much of it, and what it may cost.
@@ -214,26 +214,6 @@ def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
     for category, members in strata.items():
         drawn += sorted(members, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())[: share[category]]
     return sorted(drawn)
-
-
-def shares(sizes: Mapping[str, int], total: int) -> dict[str, int]:
-    """``total`` dealt over strata in proportion to their sizes, so that what is drawn has the mix of the whole.
-
-    The divisor method of Sainte-Laguë: each next one goes to the stratum with the greatest size / (2 dealt + 1), the
-    first by name among equals. A larger total gives no stratum less.
-
-    >>> shares({"a": 282, "b": 321, "c": 96, "d": 841}, 20)
-    {'a': 4, 'b': 4, 'c': 1, 'd': 11}
-    """
-    dealt = dict.fromkeys(sorted(sizes), 0)
-    waiting = [(-float(size), name) for name, size in sizes.items() if size]
-    heapq.heapify(waiting)
-    for _ in range(min(total, sum(sizes.values()))):
-        _, name = heapq.heappop(waiting)
-        dealt[name] += 1
-        if dealt[name] < sizes[name]:
-            heapq.heappush(waiting, (-sizes[name] / (2 * dealt[name] + 1), name))
-    return dealt
 
 
 def counted(recorded: Recorded, ids: Sequence[str]) -> dict[str, Any]:

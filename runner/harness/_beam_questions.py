@@ -6,14 +6,13 @@ literal, which is read as data and bounded.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from runner.harness._fields import Where, kind
+from runner.harness._literal import literal
 
 # Where an ability's gold lies. Questions are numbered in this order, which is that of the published files.
 GOLD: Final = {
@@ -30,9 +29,6 @@ GOLD: Final = {
 }
 ABSTENTION: Final = "abstention"
 ORDERING: Final = "event_ordering"
-
-_LARGEST: Final = 8 << 20  # bytes of a Python literal that is read; the published ones have some 40,000
-_DEEPEST: Final = 20  # brackets of a literal that may be open at once
 
 
 @dataclass(frozen=True)
@@ -141,25 +137,3 @@ def _cited(where: Where, value: object) -> Iterator[int]:
         yield value
     else:
         raise where.fail(f"expected message ids, found {kind(value)}")
-
-
-def literal(where: Where, text: str) -> object:
-    """A Python literal as data: nothing in it is executed, and its size and depth are bounded.
-
-    Raises
-    ------
-    DatasetError
-        When it is too large, nested too deeply, or no literal.
-    """
-    if len(text) > _LARGEST:
-        raise where.fail(f"a literal of {len(text)} characters is larger than any published one")
-    depth = deepest = 0
-    for match in re.finditer(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|([\[{(])|([\]})])", text, re.DOTALL):
-        depth += bool(match[1]) - bool(match[2])
-        deepest = max(deepest, depth)
-    if deepest > _DEEPEST:
-        raise where.fail("the literal is nested too deeply")
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise where.fail("the text is not a Python literal") from None

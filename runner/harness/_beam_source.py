@@ -8,21 +8,20 @@ plot.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from runner.config import Dataset, own_path
-from runner.errors import DatasetError, MissingExtra
+from runner.errors import DatasetError
+from runner.harness._files import combined, published_name
+from runner.harness._rows import rows
 from runner.harness._source import decode_json
-from runner.harness._stream import check_pin, records, sha256_of, verified
+from runner.harness._stream import check_pin, sha256_of, verified
 
 COLUMNS: Final = ("conversation_id", "chat", "plans", "probing_questions")  # of a row; no other is read
 TRUNCATED: Final = "chat_trunecated.json"  # as the repository spells it; where it is, the published numbers used it
-_LONGEST_LINE: Final = 512 << 20
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def find(harness: str, dataset: Dataset, more: Sequence[Dataset], size: str) -> 
     if path is not None and path.is_dir():
         return _folder(harness, path, parts, size)
     if path is not None:
-        parts = [part.model_copy(update={"path": str(path.with_name(_name(part)))}) for part in more]
+        parts = [part.model_copy(update={"path": str(path.with_name(published_name(part)))}) for part in more]
         for part in parts:
             if not Path(str(part.path)).is_file():
                 raise DatasetError(
@@ -82,21 +81,21 @@ def find(harness: str, dataset: Dataset, more: Sequence[Dataset], size: str) -> 
 def _files(harness: str, parts: Sequence[Dataset]) -> Found:
     """Files of rows, each verified by its own pin."""
     files = [verified(harness, part) for part in parts]
-    sha = files[0].sha256 if len(files) == 1 else _combined([(str(at), file.sha256) for at, file in enumerate(files)])
+    sha = files[0].sha256 if len(files) == 1 else combined([(str(at), file.sha256) for at, file in enumerate(files)])
     return Found(tuple(file.path for file in files), False, sha, all(file.pinned for file in files))
 
 
 def _folder(harness: str, path: Path, parts: Sequence[Dataset], size: str) -> Found:
     for root in (path / "chats" / size, path / size, path):
         chats = _chats(root)
-        rows = [] if chats else sorted([*root.glob(f"{size}-*.parquet"), *root.glob(f"data/{size}-*.parquet")])
-        if rows and [file.name for file in rows] == [_name(part) for part in parts]:
-            at = [part.model_copy(update={"path": str(file)}) for part, file in zip(parts, rows, strict=True)]
+        tables = [] if chats else sorted([*root.glob(f"{size}-*.parquet"), *root.glob(f"data/{size}-*.parquet")])
+        if tables and [file.name for file in tables] == [published_name(part) for part in parts]:
+            at = [part.model_copy(update={"path": str(file)}) for part, file in zip(parts, tables, strict=True)]
             return _files(harness, at)
-        if not chats and not rows:
+        if not chats and not tables:
             continue
-        files = rows or [file for chat in chats for file in (_chat_file(chat), _questions_file(harness, chat))]
-        sha = _combined([(file.relative_to(root).as_posix(), sha256_of(harness, file)) for file in files])
+        files = tables or [file for chat in chats for file in (_chat_file(chat), _questions_file(harness, chat))]
+        sha = combined([(file.relative_to(root).as_posix(), sha256_of(harness, file)) for file in files])
         check_pin(harness, str(root), sha, parts[0].sha256)
         return Found(tuple(files), bool(chats), sha, parts[0].sha256 is not None)
     raise DatasetError(
@@ -104,11 +103,6 @@ def _folder(harness: str, path: Path, parts: Sequence[Dataset], size: str) -> Fo
         f"{size}/ or chats/{size}/; name the folder that does (harness.dataset.path), or another "
         "harness.settings.size"
     )
-
-
-def _name(part: Dataset) -> str:
-    """Name of the published file that a part of the data is."""
-    return urlsplit(part.url or "").path.rpartition("/")[2] or "?"
 
 
 def _chats(root: Path) -> list[Path]:
@@ -137,13 +131,6 @@ def _questions_file(harness: str, folder: Path) -> Path:
     )
 
 
-def _combined(digests: Sequence[tuple[str, str]]) -> str:
-    sha = hashlib.sha256()
-    for name, digest in digests:
-        sha.update(f"{name} {digest}\n".encode())
-    return sha.hexdigest()
-
-
 def raw_chats(harness: str, found: Found) -> Iterator[Raw]:
     """The chats, one after another.
 
@@ -156,7 +143,7 @@ def raw_chats(harness: str, found: Found) -> Iterator[Raw]:
     """
     if not found.folder:
         for file in found.files:
-            for row in _rows(harness, file):
+            for row in rows(harness, file, _columns):
                 yield _of_row(harness, file, row)
         return
     for chat, questions in zip(found.files[::2], found.files[1::2], strict=True):
@@ -192,38 +179,8 @@ def _of_row(harness: str, file: Path, row: object) -> Raw:
     )
 
 
-def _rows(harness: str, file: Path) -> Iterator[object]:
-    if file.suffix == ".parquet":
-        return _parquet(harness, file)
-    return _lines(harness, file) if file.suffix in (".jsonl", ".ndjson") else records(harness, file)
-
-
-def _lines(harness: str, file: Path) -> Iterator[object]:
-    try:
-        with file.open("rb") as lines:
-            while line := lines.readline(_LONGEST_LINE):
-                if line.strip():
-                    yield decode_json(harness, str(file), line)
-    except OSError as error:
-        raise DatasetError(f"{harness}: cannot read {file}: {error.strerror or error}") from None
-
-
-def _parquet(harness: str, file: Path) -> Iterator[object]:
-    try:
-        import pyarrow as arrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtra(f"harness '{harness}' (Parquet files)", "parquet") from None
-    try:
-        with parquet.ParquetFile(file) as table:
-            columns = [name for name in table.schema_arrow.names if name in COLUMNS]
-            if "plans" in columns and "chat" in columns:
-                columns.remove("chat")
-            for batch in table.iter_batches(batch_size=1, columns=columns):
-                yield from batch.to_pylist()
-    except (arrow.ArrowException, OSError) as error:
-        line = " ".join(str(error).split())[:120]
-        raise DatasetError(
-            f"{harness}: {file} cannot be read as Parquet ({line}); download it again, or give another copy with "
-            "harness.dataset.path=FILE"
-        ) from None
+def _columns(names: Sequence[str]) -> list[str]:
+    columns = [name for name in names if name in COLUMNS]
+    if "plans" in columns and "chat" in columns:
+        columns.remove("chat")
+    return columns

@@ -204,7 +204,7 @@ class _Transfer:
 
 def _continues(reply: httpx.Response, start: int) -> bool:
     unit, _, span = reply.headers.get("Content-Range", "").partition(" ")
-    return unit == "bytes" and span.startswith(f"{start}-")
+    return bool(unit == "bytes" and span.startswith(f"{start}-"))
 
 
 @contextlib.contextmanager

@@ -114,7 +114,7 @@ def parse(harness: str, number: int, value: object) -> Item:
         raise where.fail(f"{len(ids)} session ids, {len(dates)} dates and {len(sessions)} sessions; they must agree")
     if type(item["answer"]) is int:
         met["integer answer"] += 1
-    now, true_day = _date(where.at(", question_date"), item["question_date"])
+    now, true_day = moment(where.at(", question_date"), item["question_date"])
     met["weekday that is not the date's"] += not true_day
     history, unresolved = _history(where, ids, dates, sessions, cited, met)
     met["session later than the question"] += sum(session.time > now for session in history)
@@ -153,7 +153,7 @@ def _history(
     wanted = dict.fromkeys(where.at(", answer_session_ids").text(value) for value in cited)
     times = []
     for value in dates:
-        time, true_day = _date(where.at(", haystack_dates"), value)
+        time, true_day = moment(where.at(", haystack_dates"), value)
         met["weekday that is not the date's"] += not true_day
         times.append(time)
     met["history not sorted by time in the file"] += times != sorted(times)
@@ -202,7 +202,7 @@ def _turn(where: Where, at: int, number: int, item: Any) -> tuple[str, str, bool
     raise here.fail("has_answer is neither true nor false")
 
 
-def _date(where: Where, value: object) -> tuple[datetime, bool]:
+def moment(where: Where, value: object) -> tuple[datetime, bool]:
     """A date, and whether the weekday that it names is its own."""
     match = _DATE.fullmatch(where.text(value))
     try:

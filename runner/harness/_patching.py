@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -32,8 +32,18 @@ class Patching:
         self._patches = read_patches(harness, files, ())
         self.sha256 = self._patches.sha256
 
-    def applied(self, scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
+    def applied(
+        self, scenarios: Iterable[Scenario], unasked: Callable[[], Collection[str]] = tuple
+    ) -> Iterator[Scenario]:
         """The scenarios with their gold as patched.
+
+        Parameters
+        ----------
+        scenarios
+            Those that are asked.
+        unasked
+            Ids of questions that the data has and a sample leaves out, looked up only where a patch names none of
+            those that are asked.
 
         Raises
         ------
@@ -49,7 +59,7 @@ class Patching:
             pending -= {question.id for question in scenario.questions}
             questions = tuple(self._question(question, scenario) for question in scenario.questions)
             yield replace(scenario, questions=questions)
-        if pending:
+        if pending and (pending := pending.difference(unasked())):
             raise DatasetError(
                 f"{self._harness}: a gold patch names question {sorted(pending)[0]}, which the data does not have"
             )

@@ -103,8 +103,7 @@ def records(harness: str, path: Path) -> Iterator[Any]:
         raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
     except (ijson.JSONError, UnicodeDecodeError) as error:
         raise DatasetError(
-            f"{harness}: {path} {_damage(error)}; download it again, or give another copy with "
-            "harness.dataset.path=FILE"
+            f"{harness}: {path} {damage(error)}; download it again, or give another copy with harness.dataset.path=FILE"
         ) from None
 
 
@@ -150,7 +149,8 @@ def _open_list(harness: str, path: Path, file: IO[bytes]) -> None:
     file.seek(start)
 
 
-def _damage(error: Exception) -> str:
+def damage(error: Exception) -> str:
+    """What is wrong with a file that its parser gave up on, as the end of a sentence about it."""
     import ijson
 
     said = " ".join(str(error).split())

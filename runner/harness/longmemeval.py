@@ -76,6 +76,7 @@ class LongMemEval(Harness):
     cluster = "question"
     macro = "task_averaged"
     rubrics = (_PLAIN, *_RUBRIC.values(), _ABSTAIN)
+    tags = ("answerable",)  # the published tables give abstention a column of its own
     Settings = LongMemEvalSettings
     settings: LongMemEvalSettings
 

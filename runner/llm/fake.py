@@ -60,6 +60,12 @@ def lexical(parts: Mapping[str, str]) -> str:
     reply = parts.get("reply", "label")
     if reply == "yes-no":
         return f"{'yes' if label == CORRECT else 'no'} {why} (fake judge)"
+    if reply == "entailment":
+        return "entailment" if label == CORRECT else "neutral"
+    if reply == "summary":
+        told = int(label == CORRECT)
+        counts = {"fluency": 1, "key_points": 1, "told": told, "sentences": 1, "supported": told}
+        return json.dumps({**counts, "reason": f"{why} (fake judge)"})
     key, value = ("score", float(label == CORRECT)) if reply in ("score", "whole-score") else ("label", label)
     return json.dumps({key: value, "reason": f"{why} (fake judge)"})
 

@@ -19,6 +19,8 @@ from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, Completion, Label,
 __all__ = ["Judge", "parse"]
 
 _KNOWN = frozenset({"question", "gold", "answer", "point"})
+# A file that compares two texts asks whether the reference entails the answer.
+_ALSO = {"premise": "gold", "hypothesis": "answer"}
 _FOLDER = "judge/rubrics"
 
 
@@ -66,7 +68,7 @@ class Judge:
 
     def _of_benchmark(self, name: str) -> Template:
         if name not in self._own:
-            template = Template.load(_FOLDER, name, "the benchmark's rubric", _KNOWN, frozenset({"answer"}))
+            template = Template.load(_FOLDER, name, "the benchmark's rubric", _KNOWN, frozenset({"answer"}), _ALSO)
             if template.reply not in READINGS:
                 known = ", ".join(READINGS)
                 raise ConfigError([f"{name}: replies with '{template.reply}', which is none of {known}"])

@@ -13,6 +13,8 @@ from runner.types import Question
 
 NOT_MENTIONED: Final = "NOT MENTIONED"  # the phrase that prompts ask for when the memory does not hold the answer
 _KNOWN = frozenset({"context", "question", "now"})
+# A file that compares two texts asks whether what the memory returned entails what is asked.
+_ALSO: Final = {"premise": "context", "hypothesis": "question"}
 
 
 class Reader:
@@ -52,7 +54,7 @@ class Reader:
 
 
 def _load(name: str, key: str) -> Template:
-    return Template.load("reader/prompts", name, key, _KNOWN, frozenset({"context", "question"}))
+    return Template.load("reader/prompts", name, key, _KNOWN, frozenset({"context", "question"}), _ALSO)
 
 
 def spelled(when: datetime | None) -> str:

@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.config import conf_dir, did_you_mean
 from runner.errors import ConfigError
@@ -34,7 +35,14 @@ class Template:
         What a rubric asks the judge to reply with, from its line ``<!-- reply: yes-no -->``; ``label`` without one.
     """
 
-    def __init__(self, text: str, known: frozenset[str], required: frozenset[str], where: str) -> None:
+    def __init__(
+        self,
+        text: str,
+        known: frozenset[str],
+        required: frozenset[str],
+        where: str,
+        also: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         text = text.replace("\r\n", "\n")
         told = _REPLY.search(text)
         self.reply = told[1] if told else "label"
@@ -46,6 +54,8 @@ class Template:
             sections = [(cut[1], text[cut.end() : end]) for cut, end in zip(cuts, ends, strict=True)]
         # Odd pieces are placeholders: re.split keeps what its group matched.
         self._sections = [(role, _PLACEHOLDER.split(body.strip())) for role, body in sections]
+        for _, pieces in self._sections:
+            pieces[1::2] = [also.get(name, name) for name in pieces[1::2]]
         used = {piece for _, pieces in self._sections for piece in pieces[1::2]}
         problems = [f"{where}: does not know {{{name}}}{did_you_mean(name, known)}" for name in sorted(used - known)]
         problems += [f"{where}: lacks {{{name}}}" for name in sorted(required - used)]
@@ -57,8 +67,22 @@ class Template:
         self._tags = re.compile(rf"<(\s*/?\s*(?:{'|'.join(names)})\b)", re.IGNORECASE) if names else None
 
     @classmethod
-    def load(cls, folder: str, name: str, key: str, known: frozenset[str], required: frozenset[str]) -> Template:
-        """Read a shipped file of ``conf/<folder>`` by name, or any file by path.
+    def load(
+        cls,
+        folder: str,
+        name: str,
+        key: str,
+        known: frozenset[str],
+        required: frozenset[str],
+        also: Mapping[str, str] = MappingProxyType({}),
+    ) -> Template:
+        """Read a shipped file of ``conf/<folder>`` by name, one of another folder by its place in ``conf``
+        (``judge/rubrics/entailment``), or any file by path.
+
+        Parameters
+        ----------
+        also
+            Other names of placeholders, and what each stands for: by them one file serves two roles.
 
         Raises
         ------
@@ -68,7 +92,7 @@ class Template:
         home = conf_dir() / folder
         if not name:
             raise ConfigError([f"{key}: is missing; name a file of conf/{folder} or a path"])
-        candidates = [home / name, home / f"{name}.md", Path(name)]
+        candidates = [home / name, home / f"{name}.md", conf_dir() / f"{name}.md", Path(name)]
         file = next((item for item in candidates if item.is_file()), None)
         if file is None:
             shipped = sorted(item.stem for item in home.glob("*.md"))
@@ -78,7 +102,7 @@ class Template:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError([f"{key}: cannot read '{name}': {error}"]) from None
-        return cls(text, known, required, f"{key}: {file.name}")
+        return cls(text, known, required, f"{key}: {file.name}", also)
 
     def fill(self, values: Mapping[str, str]) -> list[dict[str, str]]:
         """The messages, with every placeholder replaced by its value."""

@@ -1,8 +1,9 @@
 """What a judge's reply says, read strictly: exactly one verdict, or ``judge_unparseable``.
 
 A rubric file names the reading that its replies want: ``label`` (CORRECT, WRONG or ABSTAIN), ``yes-no`` (the first
-word, never a "yes" somewhere in a sentence), ``score`` (0, 0.5 or 1 for one point of a rubric) or ``whole-score`` (the
-same, where a half counts as nothing).
+word, never a "yes" somewhere in a sentence), ``score`` (0, 0.5 or 1 for one point of a rubric), ``whole-score`` (the
+same, where a half counts as nothing), ``summary`` (counts, of which the score is fluency times F1) or ``entailment``
+(entailment, neutral or contradiction).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from runner.http import start_of
 from runner.llm.replies import json_objects
+from runner.score.choice import nli
 from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, LABELS, WRONG, Label
 
 _WORD = re.compile(r"^[\s*_`#\"'>]*(?:label\s*[:=]\s*)?[*_`\"']*(correct|wrong|abstain)[*_`\"'.]*\s*$", re.IGNORECASE)
@@ -21,6 +23,7 @@ _FIRST = re.compile(r"^[\s*_`#\"'>]*(yes|no)\b(?!\s*(?:and|or|/)\s*(?:yes|no)\b)
 _NUMBER = re.compile(
     r"^[\s*_`#\"'>]*(?:score\s*[:=]\s*)?[*_`\"']*(0(?:\.0|\.5)?|1(?:\.0)?)[*_`\"'.]*\s*$", re.IGNORECASE
 )
+_COUNTS: Final = ("fluency", "key_points", "told", "sentences", "supported")  # of a summary
 _HALF: Final = 0.5  # of the points from which an answer counts as correct where a label is wanted
 
 
@@ -95,6 +98,42 @@ def whole(text: str) -> Label:
     return Label(value=CORRECT if met else WRONG, reason=label.reason, score=float(met))
 
 
+def summary(text: str) -> Label:
+    """Counts of what a summary holds: its score is fluency times the F1 of key points told and sentences supported.
+
+    ``{"fluency": 0 or 1, "key_points": n, "told": n, "sentences": n, "supported": n}``, each key once. Source: the
+    scorer of InfBench summaries in MemoryAgentBench (``llm_based_eval/summarization_evaluate.py``), after HELMET.
+
+    >>> summary('{"fluency": 1, "key_points": 4, "told": 2, "sentences": 2, "supported": 2}').score
+    0.6666666666666666
+    """
+    objects, broken = json_objects(text, pairs=True)
+    told = [item for item in ([] if broken else objects) if any(key == "fluency" for key, _ in item)]
+    counts = {key: value for item in told for key, value in item if type(value) is int}
+    keys = [key for item in told for key, _ in item]
+    if len(told) != 1 or any(keys.count(key) != 1 or key not in counts for key in _COUNTS):
+        return Label(value=JUDGE_UNPARSEABLE, reason=f"no counts of a summary: {start_of(text)}")
+    fluency, points, found, sentences, supported = (counts[key] for key in _COUNTS)
+    if fluency not in (0, 1) or not 0 <= found <= points or not 0 <= supported <= sentences or not points:
+        return Label(value=JUDGE_UNPARSEABLE, reason=f"counts that cannot be: {start_of(text)}")
+    recall, precision = found / points, supported / sentences if sentences else 0.0
+    score = fluency * 2 * recall * precision / (recall + precision) if recall + precision else 0.0
+    reason = f"fluency {fluency}, key points {found}/{points}, sentences {supported}/{sentences} {_reason(told[0])}"
+    return Label(value=CORRECT if score >= _HALF else WRONG, reason=" ".join(reason.split())[:500], score=score)
+
+
+def entailed(text: str) -> Label:
+    """CORRECT for a reply that says entailment, WRONG for neutral and contradiction.
+
+    >>> [entailed(reply).value for reply in ("Entailment.", "contradiction", "entailment or neutral")]
+    ['CORRECT', 'WRONG', 'judge_unparseable']
+    """
+    said = nli(text)
+    if not said.value:
+        return Label(value=JUDGE_UNPARSEABLE, reason=f"{said.why}: {start_of(text)}")
+    return Label(value=CORRECT if said.value == "entailment" else WRONG, reason=said.value)
+
+
 def of_points(labels: list[Label]) -> Label:
     """One label of all points of a rubric: their mean score; the first fault is the whole's."""
     fault = next((label for label in labels if label.score is None), None)
@@ -110,6 +149,8 @@ READINGS: Final[Mapping[str, Callable[[str], Label]]] = {
     "yes-no": yes_no,
     "score": scored,
     "whole-score": whole,
+    "summary": summary,
+    "entailment": entailed,
 }
 
 

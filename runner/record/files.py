@@ -30,6 +30,7 @@ class About(Struct, kw_only=True):
     macro: str = ""  # what the mean over the comparable categories is called
     tags: list[str] = []  # by which a summary groups as well
     classifies: bool = False  # answers name a category
+    paired: bool = False  # an answerable question and its twin are scored together as well
     thresholds: dict[str, float] = {}  # what a smoke run must reach, by metric
 
 

@@ -26,8 +26,9 @@ _RECALL_COLUMNS = (
     "session_recall@{k}",
     "fraction@all",
     "best_cos_rank",
+    "support_f1@all",
 )
-_DELIVERED_COLUMNS = ("pass", "fidelity", "density", "signal", "tokens", "over_budget")
+_DELIVERED_COLUMNS = ("pass", "fidelity", "density", "signal", "tokens", "over_budget", "answer_recall", "answer_held")
 _ANSWER_COLUMNS = (
     "judge_score",
     "accuracy_abstain_wrong",
@@ -36,6 +37,11 @@ _ANSWER_COLUMNS = (
     "locomo_f1",
     "answer_em",
     "answer_f1",
+    "sufficiency",
+    "answer_sufficiency_f1",
+    "group_answer_sufficiency_f1",
+    "group_support_sufficiency_f1",
+    "rouge_l_recall",
     "f1",
     "macro_f1",
     *(prefix + suffix for prefix in PREFIXES for suffix in SUFFIXES),

@@ -15,7 +15,7 @@ their ``Success@K``, :func:`fraction_at` their ``R@K``, :func:`ndcg_at` their ``
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import log2
+from math import isfinite, log2
 
 Ranked = Sequence[Collection[str]]
 
@@ -92,6 +92,24 @@ def precision_at(ranked: Ranked, gold: Collection[str], k: int) -> float | None:
     if not top:
         return None
     return sum(any(source in wanted for source in sources) for sources in top) / len(top)
+
+
+def best_cos_rank(cosines: Sequence[float | None]) -> int | None:
+    """Rank, from 1, of the hit that is closest to the query by cosine; of several equally close ones the first.
+
+    Parameters
+    ----------
+    cosines
+        For each returned hit, best first, its cosine with the query; ``None`` where the system does not tell.
+
+    Returns
+    -------
+    int or None
+        1: the ranking begins with the closest hit. More: whatever fuses or reranks put a weaker match first, which may
+        be right and is worth a look. ``None`` when no hit tells its cosine.
+    """
+    told = [(value, -rank) for rank, value in enumerate(cosines, start=1) if value is not None and isfinite(value)]
+    return -max(told)[1] if told else None
 
 
 def depths(k: int) -> tuple[int, ...]:

@@ -227,6 +227,11 @@ class MemorySystem:
         """Which of these events any stored memory came from; ``None`` when the system cannot tell.
 
         What tells a fact that was never kept from one that was not found.
+
+        Raises
+        ------
+        SearchError
+            When nothing was ever written to ``ns``, or it is erased.
         """
         return None
 

@@ -1,8 +1,10 @@
 """The base of systems that run elsewhere: a process, a server, reached by what an arm's YAML says.
 
 It keeps the part of the contract that no server can be trusted with. A namespace that was never written, or is erased,
-is a fault before anything is asked; so is an event that is written twice. What goes wrong underneath is a
-:class:`Trouble` and becomes the fault of the step, told with the arm's name. Nothing becomes an empty list.
+is a fault before anything is asked; so is an event that is written twice. Only where the system keeps namespaces beyond
+a run is one that this run never touched asked under its own name, and nothing done to it besides. What goes wrong
+underneath is a :class:`Trouble` and becomes the fault of the step, told with the arm's name. Nothing becomes an empty
+list.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from msgspec.structs import replace
 from pydantic import ConfigDict
 
 from runner.config import ArmConfig, Strict
@@ -18,7 +21,7 @@ from runner.errors import IngestError, NotSettled, RunnerError, SearchError, Sys
 from runner.system import MemorySystem, Opening, Provenance, receipt_of
 from runner.system._declared import CAREFUL, Declares, Settled, Told, settle
 from runner.system._trouble import Trouble
-from runner.types import Event, Query, Receipt, Retrieval
+from runner.types import Answer, Event, Query, Receipt, Retrieval
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -55,6 +58,7 @@ class Bridge(MemorySystem):
             self.modes = tuple(modes)
         super().__init__(arm)
         self._written: dict[str, set[str] | None] = {}  # event ids by namespace; None: its reset has not succeeded
+        self._gone: set[str] = set()
         self._notes: tuple[str, ...] = ()
 
     # --- what a bridge writes ---------------------------------------------------------------------------------------
@@ -74,6 +78,13 @@ class Bridge(MemorySystem):
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         raise NotImplementedError
+
+    async def _answer(self, ns: str, query: Query) -> Answer:
+        raise NotImplementedError
+
+    async def _holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        """Which of these events any stored memory came from; a bridge cannot tell."""
+        return None
 
     async def _drop_derived(self, ns: str) -> None:
         raise Trouble("this arm declares no way to drop what is derived")
@@ -117,6 +128,7 @@ class Bridge(MemorySystem):
 
     async def reset(self, ns: str) -> None:
         self._written[ns] = None
+        self._gone.discard(ns)
         await self._step("reset", IngestError, self._reset(ns))
         self._written[ns] = set()
 
@@ -142,9 +154,22 @@ class Bridge(MemorySystem):
         await self._step("settle", NotSettled, self._settle(ns, deadline_s))
 
     async def search(self, ns: str, query: Query) -> Retrieval:
-        self._space(ns, SearchError)
+        self._reach(ns)
         found = await self._step("search", SearchError, self._search(ns, query))
         return Retrieval(hits=found.hits, notes=(*found.notes, *self._notes), cached=found.cached)
+
+    async def ask(self, ns: str, query: Query) -> Answer:
+        if not self.capabilities.answers:
+            raise NotImplementedError(f"arm '{self.arm.name}' declares no way to ask for an answer")
+        self._reach(ns)
+        answer = await self._step("ask", SearchError, self._answer(ns, query))
+        return replace(answer, notes=(*answer.notes, *self._notes))
+
+    async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        self._reach(ns)
+        if ns not in self._written:  # there already: this run knows no event of it
+            return None
+        return await self._step("holds", SearchError, self._holds(ns, events))
 
     async def drop_derived(self, ns: str) -> None:
         self._space(ns, IngestError)
@@ -154,10 +179,12 @@ class Bridge(MemorySystem):
         if ns not in self._written:
             return
         del self._written[ns]
+        self._gone.add(ns)
         await self._step("erase", IngestError, self._erase(ns))
 
     async def close(self) -> None:
         self._written.clear()
+        self._gone.clear()
         await self._close()
 
     # --- helpers ----------------------------------------------------------------------------------------------------
@@ -168,11 +195,21 @@ class Bridge(MemorySystem):
             raise fault(f"namespace '{ns}' was never reset or is erased; reset it and write to it first")
         return written
 
+    def _reach(self, ns: str) -> None:
+        """Refuse to ask a namespace that is neither of this run nor one that may be there already."""
+        if ns in self._written or ns in self._gone or not self.capabilities.existing:
+            self._space(ns, SearchError)
+
     async def _step(self, name: str, fault: type[SystemFault], call: Awaitable[T]) -> T:
         try:
             return await call
         except Trouble as trouble:
             raise fault(f"{self.arm.name}: {name}: {trouble}") from None
+
+    def _offers(self, name: str, otherwise: bool) -> bool:
+        """Whether the arm declares that capability; where it says nothing, what follows from how it is driven."""
+        said: bool | None = getattr(self.settings.declares.capabilities, name)
+        return otherwise if said is None else said
 
     def _settled(self, told: Told, *, code: str | None, given: Mapping[str, bool], extra: Mapping[str, Any]) -> Settled:
         return settle(self.settings.declares, told, code=code, given=given, extra=extra)

@@ -29,7 +29,13 @@ class Can(Strict):
     sources: bool | None = None
     durable: bool | None = None
     ranked: bool | None = None
+    answers: bool | None = None
+    existing: bool | None = None
+    links: bool | None = None
 
+
+# What a system offers besides: one that says nothing of it is not asked for it, and nothing had to be assumed.
+OFFERS: Final = ("answers", "existing", "links")
 
 # What counts while nobody says otherwise; an index that may lag behind is the careful assumption.
 CAREFUL: Final = Capabilities(
@@ -127,7 +133,7 @@ def settle(declares: Declares, told: Told, *, code: str | None, given: Mapping[s
     names = {**told.names, **({"build": own} if own else {})}
     names |= declares.model_dump(include=set(_NAMES), exclude_none=True)
     capabilities = Capabilities(**{name: said.get(name, getattr(CAREFUL, name)) for name in Can.model_fields})
-    undeclared = [name for name in Can.model_fields if name not in said]
+    undeclared = [name for name in Can.model_fields if name not in said and name not in OFFERS]
     undeclared += [name for name in ("build", "embedder") if name not in names]
     fake = declares.fake if declares.fake is not None else bool(told.fake)
     provenance = Provenance(

@@ -66,8 +66,9 @@ class EmbeddedSystem(MemorySystem):
     """A synchronous in-process system: its methods run in threads of its own, behind their own limit.
 
     Subclasses write :meth:`index` (all events of a namespace to whatever a search needs) and :meth:`find`; one whose
-    index holds something expensive for each event makes that in :meth:`prepare`, which runs once an event. Writes to
-    one namespace append; the index is made when it is settled or first searched, and once.
+    index holds something expensive for each event makes that in :meth:`prepare`, which runs once an event; one whose
+    index leaves events out says so in :meth:`keeps`. Writes to one namespace append; the index is made when it is
+    settled or first searched, and once.
 
     The write side (:meth:`prepare`, :meth:`index`) and the read side (:meth:`find`) have ``threads`` threads each, so
     that an ingest never stands in the way of a search: they may run at the same time, of one namespace too, and a
@@ -108,6 +109,10 @@ class EmbeddedSystem(MemorySystem):
         """Search one store."""
         raise NotImplementedError
 
+    def keeps(self, event: Event) -> bool:
+        """Whether the index holds anything of an event that was written."""
+        return True
+
     async def open(self, opening: Opening) -> Provenance:
         self.require()
         return Provenance(build=build_version(self))
@@ -147,6 +152,13 @@ class EmbeddedSystem(MemorySystem):
             return Retrieval()
         store = await self._indexed(space, SearchError)
         return await self._threaded(self._readers, SearchError, self.find, store, query)
+
+    async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str]:
+        space = self._spaces.get(ns)
+        if space is None:
+            raise SearchError(f"namespace '{ns}' was never written or is erased; it holds nothing that could be told")
+        asked = space.ids.intersection(events)
+        return frozenset(event.id for event in space.events if event.id in asked and self.keeps(event))
 
     async def _indexed(self, space: _Namespace, fault: type[SystemFault]) -> Any:
         if space.ready:  # without the lock, which a write in progress holds

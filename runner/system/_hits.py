@@ -14,6 +14,7 @@ from runner.http import start_of
 from runner.system._trouble import Trouble
 from runner.types import Hit
 
+_ROUNDING: Final = 1e-3  # of vectors in half precision
 _MILLISECONDS: Final = 1e11  # a Unix time above it is in thousandths of a second
 
 
@@ -21,8 +22,9 @@ class HitPaths(Strict):
     """Dotted paths: of the list in the answer, and of each field in one of its items.
 
     ``text`` may lead to a list of texts, which become lines; ``sources`` to one event id or a list of them; ``time`` to
-    an ISO date or Unix seconds. ``null``: the answer has no such thing; without ``key`` a hit is known by a digest of
-    its text. An item that is a text and no object is a hit of that text.
+    an ISO date or Unix seconds; ``cosine`` to the similarity of query and memory before any fusion. ``null``: the
+    answer has no such thing; without ``key`` a hit is known by a digest of its text. An item that is a text and no
+    object is a hit of that text.
     """
 
     at: str | None = None  # null: the answer is the list
@@ -31,6 +33,7 @@ class HitPaths(Strict):
     score: str | None = None
     sources: str | None = None
     time: str | None = None
+    cosine: str | None = None
 
 
 def hits_of(answer: Any, paths: HitPaths) -> tuple[Hit, ...]:
@@ -61,16 +64,30 @@ def _hit(item: Any, name: str, paths: HitPaths) -> Hit:
         key = at(item, paths.key)
         if isinstance(key, bool) or not isinstance(key, str | int):
             raise Trouble(f"{name} has no key at '{paths.key}'; it is {described(item)}")
-    score = at(item, paths.score)
-    if score is not None and not _number(score):
-        raise Trouble(f"{name} has a score that is no number: {start_of(str(score), 60)}")
     return Hit(
         key=str(key),
         text=text,
-        score=None if score is None else float(score),
+        score=_measure(at(item, paths.score), "score", name),
         sources=_sources(at(item, paths.sources), name),
         time=_time(at(item, paths.time), name),
+        cosine=_cosine(at(item, paths.cosine), name),
     )
+
+
+def _measure(value: Any, what: str, name: str) -> float | None:
+    if value is None:
+        return None
+    if not is_number(value):
+        raise Trouble(f"{name} has a {what} that is no number: {start_of(str(value), 60)}")
+    return float(value)
+
+
+def _cosine(value: Any, name: str) -> float | None:
+    """A similarity; what lies beyond is a distance or a percentage, and its path leads elsewhere."""
+    found = _measure(value, "cosine", name)
+    if found is not None and abs(found) > 1 + _ROUNDING:
+        raise Trouble(f"{name} has a cosine that is not between -1 and 1: {found:g}")
+    return found
 
 
 def _sources(value: Any, name: str) -> tuple[str, ...] | None:
@@ -89,7 +106,7 @@ def _time(value: Any, name: str) -> datetime | None:
     try:
         if isinstance(value, str):
             when = datetime.fromisoformat(value)
-        elif _number(value):
+        elif is_number(value):
             when = datetime.fromtimestamp(value / 1000 if abs(value) > _MILLISECONDS else value, UTC)
         else:
             raise ValueError
@@ -98,7 +115,8 @@ def _time(value: Any, name: str) -> datetime | None:
         raise Trouble(f"{name} has a time that is no ISO date: {start_of(str(value), 60)}") from None
 
 
-def _number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a number, and finite."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

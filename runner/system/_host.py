@@ -14,6 +14,7 @@ from runner.system._serving import Served, Serving, build_of, placeholders
 from runner.system._trouble import Trouble
 
 _AGAIN_S: Final = 0.05  # between two tries whether it answers
+_NOTICED_S: Final = 2.0  # from a closed port to when it is known how its process ended
 
 Ready = Callable[[], Awaitable[None]]
 
@@ -95,9 +96,18 @@ class Host:
     async def revive(self, ready: Ready) -> None:
         """Start it again if it is gone."""
         async with self._lock:
+            await self._notice()
             if self.why:
                 await self.stop()
                 await self.start(ready)
+
+    async def _notice(self) -> None:
+        """Give a server that ended a moment ago the time to be seen why."""
+        try:
+            await self.listens()
+        except Trouble:
+            if self._watching is not None:
+                await asyncio.wait((self._watching,), timeout=_NOTICED_S)
 
     async def stop(self) -> None:
         """End it with all that it started."""

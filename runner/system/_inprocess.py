@@ -66,6 +66,10 @@ class LibrarySystem(MemorySystem, Generic[S]):
     def drop(self, store: S) -> None:
         """Leave nothing of a store."""
 
+    def held(self, store: S, ids: frozenset[str]) -> frozenset[str] | None:
+        """Which of the events that were written any memory of a store came from; ``None``: it cannot be told."""
+        return None
+
     def sendable(self, event: Event) -> Event:
         """The event as the library can carry it; one that changes is seen in the receipt."""
         return event
@@ -102,6 +106,11 @@ class LibrarySystem(MemorySystem, Generic[S]):
         if not query.text.strip():
             return Retrieval(notes=(EMPTY_QUERY,))
         return await in_thread(self.arm.system, self._readers, SearchError, self.find, space.store, ns, query)
+
+    async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        space = self._known(ns, SearchError)
+        asked = frozenset(space.ids.intersection(events))
+        return asked if space.store is None else self.held(space.store, asked)
 
     async def erase(self, ns: str) -> None:
         await self._let_go(ns, SystemFault)

@@ -44,6 +44,7 @@ class Pool(Generic[C]):
         self._each = each
         self._slots: list[C | None] = [None] * count
         self._locks = [asyncio.Lock() for _ in range(count)]
+        self._visiting = asyncio.Lock()
         self._spare: C | None = None
         self._place: dict[str, int] = {}  # of a namespace in the slots
         self._home: dict[str, C] = {}
@@ -85,6 +86,18 @@ class Pool(Generic[C]):
                 kept = self._slots[place] = await self._start()
         self._home[ns] = kept
         return kept
+
+    async def visit(self, ns: str) -> C:
+        """A running one for a namespace that is there already, and that outlives the process that it is asked in.
+
+        Raises
+        ------
+        Trouble
+            When it cannot be started.
+        """
+        async with self._visiting:
+            home = self._home.get(ns)
+            return home if home is not None and not home.why else await self.reset(ns)
 
     def of(self, ns: str) -> C:
         """The one that holds a namespace.

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from runner.config import Strict
+from runner.system._answers import AnswerPaths
 from runner.system._hits import HitPaths
 from runner.system._settling import Waiting
 
@@ -42,6 +43,10 @@ class Search(Call):
     """A question, and the paths of the hits in its answer."""
 
     hits: HitPaths
+
+
+class Ask(Call, AnswerPaths):
+    """A question that the server answers by itself, and the paths of its answer."""
 
 
 class About(Call):

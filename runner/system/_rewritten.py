@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from functools import partial
@@ -22,7 +22,7 @@ from runner.system._ingest import Rewrite
 from runner.system.parts.asking import Asker
 from runner.system.parts.cache import Cache, key
 from runner.system.parts.notes import notes_in, parts_of, told
-from runner.types import Event, Hit, Query, Receipt, Retrieval
+from runner.types import Answer, Event, Hit, Query, Receipt, Retrieval
 
 CACHED: Final = "ingest_cached"  # what a row says when nothing of its history was asked of the model in this run
 _PROMPTS: Final = {"extract": "extract_notes", "digest": "digest"}
@@ -76,7 +76,8 @@ class Rewritten(MemorySystem):
     def _tell(self) -> None:
         """Take over what the system says of itself; its own is known for sure only when it has opened."""
         sources = self.inner.capabilities.sources and self.asked.mode == "extract"
-        self.capabilities = changed(self.inner.capabilities, sources=sources)
+        # A corpus that is there already is none of its notes, and the system itself is the arm that searches it.
+        self.capabilities = changed(self.inner.capabilities, sources=sources, existing=False)
 
     # These are asked of the class elsewhere; here they are what the system inside says.
     def inert(self, harness: str) -> dict[str, str]:  # type: ignore[override]
@@ -139,10 +140,26 @@ class Rewritten(MemorySystem):
     async def search(self, ns: str, query: Query) -> Retrieval:
         found = await self.inner.search(ns, query)
         space = self._spaces.get(ns) or _Space()
-        flags = [f"ingest_{self.asked.mode}", *([CACHED] if space.ids and not space.asked else [])]
-        return structs.replace(
-            found, hits=tuple(self._cited(space, hit) for hit in found.hits), notes=(*found.notes, *flags)
+        hits = tuple(self._cited(space, hit) for hit in found.hits)
+        return structs.replace(found, hits=hits, notes=(*found.notes, *self._flags(space)))
+
+    async def ask(self, ns: str, query: Query) -> Answer:
+        answer = await self.inner.ask(ns, query)
+        space = self._spaces.get(ns) or _Space()
+        hits = None if answer.hits is None else tuple(self._cited(space, hit) for hit in answer.hits)
+        return structs.replace(answer, hits=hits, notes=(*answer.notes, *self._flags(space)))
+
+    async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        """The events of a part that a note was written from, of the notes that the system holds; all of a summary's."""
+        space = self._spaces.get(ns) or _Space()
+        behind: Mapping[str, Iterable[str]] = {_DIGEST: space.ids} if self.asked.mode == "digest" else space.notes
+        kept = await self.inner.holds(ns, list(behind))
+        return (
+            None if kept is None else frozenset(event for note in kept for event in behind[note]).intersection(events)
         )
+
+    def _flags(self, space: _Space) -> list[str]:
+        return [f"ingest_{self.asked.mode}", *([CACHED] if space.ids and not space.asked else [])]
 
     def _cited(self, space: _Space, hit: Hit) -> Hit:
         """The hit with the events behind its notes as sources."""

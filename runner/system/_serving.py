@@ -60,11 +60,13 @@ class Timeouts(Strict):
     start: Seconds = 60.0
     write: Seconds = 600.0  # one batch of events
     search: Seconds = 60.0
-    other: Seconds = 60.0  # reset, settle, drop_derived, erase
+    ask: Seconds = 120.0  # its own models answer
+    other: Seconds = 60.0  # reset, settle, holds, drop_derived, erase
 
     def of(self, step: str) -> float:
         """Those of one step."""
-        return {"write": self.write, "search": self.search, "probe": self.start}.get(step, self.other)
+        own = {"write": self.write, "search": self.search, "ask": self.ask, "probe": self.start}
+        return own.get(step, self.other)
 
 
 def placeholders(serving: Serving, more: Sequence[str], key: str) -> list[str]:

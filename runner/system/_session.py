@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -181,7 +181,7 @@ class Session:
             raise Refusal(f"tool '{tool}' reports an error{': ' + said if said else ''}")
         if result.structured_content is not None:
             return result.structured_content
-        return Contents([_parsed(text) for text in texts])
+        return Contents(texts)
 
     async def _asked(self, what: str, timeout_s: float, send: Any) -> Any:
         from mcp import MCPError
@@ -234,7 +234,17 @@ class Session:
 
 
 class Contents(list[Any]):
-    """The content of a result without structure: one item a block, JSON where it is JSON."""
+    """The content of a result without structure: one item a block, JSON where it is JSON.
+
+    Attributes
+    ----------
+    said
+        The texts as they came, which an answer in words is: "2023" is no number there.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        super().__init__(map(_parsed, texts))
+        self.said = "\n".join(texts)
 
     @property
     def whole(self) -> Any:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from runner.config import Strict, did_you_mean
 from runner.errors import ConfigError
+from runner.system._answers import AnswerPaths
 from runner.system._hits import HitPaths
 from runner.system._settling import Waiting
 
@@ -39,6 +40,10 @@ class SearchTool(ToolCall):
     """A question, and the paths of the hits in its result."""
 
     hits: HitPaths
+
+
+class AskTool(ToolCall, AnswerPaths):
+    """A question that the server answers by itself, and the paths of its answer."""
 
 
 def check_tools(tools: Mapping[str, Tool], steps: Iterable[tuple[str, ToolCall, tuple[str, ...]]]) -> None:

@@ -11,11 +11,17 @@ One object a line, an answer for every request, with the request's ``id``::
     → {"id": 4, "op": "settle", "ns": "…", "deadline_s": 120}                     ← {"id": 4, "ok": true}
     → {"id": 5, "op": "search", "ns": "…", "text": …, "now": …, "k": 10, "max_chars": null, "max_tokens": null,
        "project": …, "agent": …, "mode": "default"}
-    ← {"id": 5, "ok": true, "hits": [{"key": …, "text": …, "score": …, "sources": [event ids], "time": …}, …]}
+    ← {"id": 5, "ok": true, "hits": [{"key": …, "text": …, "score": …, "sources": [event ids], "time": …,
+       "cosine": …}, …]}
     ← {"id": 5, "ok": false, "error": "what went wrong"}
+    → {"id": 6, "op": "ask", and what a search has}
+    ← {"id": 6, "ok": true, "answer": "In May.", "hits": […], "model": …,
+       "usage": {"input_tokens": …, "output_tokens": …, "usd": …}}
+    → {"id": 7, "op": "holds", "ns": "…", "events": [event ids]}                 ← {"id": 7, "ok": true, "holds": [ids]}
 
-Hits come best first. ``probe``, ``settle``, ``drop_derived``, ``erase`` and ``close`` are optional: those that a probe
-(or ``settings.ops``) does not list are not sent, and a ``reset`` stands in for an ``erase``. The gold is never sent.
+Hits come best first. ``ask`` is sent to a system whose capabilities say ``answers``. ``probe``, ``settle``, ``holds``,
+``drop_derived``, ``erase`` and ``close`` are optional: those that a probe (or ``settings.ops``) does not list are not
+sent, and a ``reset`` stands in for an ``erase``. The gold is never sent.
 """
 
 from __future__ import annotations
@@ -24,12 +30,14 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 from pydantic import Field
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError
 from runner.http import start_of
 from runner.system import Opening
+from runner.system._answers import AnswerPaths, UsagePaths, answer_of
 from runner.system._bridge import Bridge, BridgeSettings
 from runner.system._declared import Settled, Told
 from runner.system._hits import HitPaths, hits_of
@@ -39,9 +47,10 @@ from runner.system._serving import Served, Serving, Timeouts, build_of, placehol
 from runner.system._settling import until
 from runner.system._template import of_query
 from runner.system._trouble import Refusal, Trouble
-from runner.types import Event, Query, Retrieval
+from runner.types import Answer, Event, Query, Retrieval
 
-Op = Literal["probe", "reset", "write", "settle", "search", "drop_derived", "erase", "close"]
+Op = Literal["probe", "reset", "write", "settle", "search", "ask", "holds", "drop_derived", "erase", "close"]
+Optional = Literal["settle", "holds", "drop_derived", "erase", "close"]
 
 
 class CommandSettings(BridgeSettings, Serving):
@@ -52,9 +61,11 @@ class CommandSettings(BridgeSettings, Serving):
     in_flight: Annotated[int, Field(ge=1, le=256)] = 1  # requests that one process is sent before it has answered
     batch: Annotated[int, Field(ge=1, le=100_000)] = 100  # events of one write
     probe: bool = True  # whether it is asked what it can do
-    ops: list[Literal["settle", "drop_derived", "erase", "close"]] | None = None  # null: those that the probe lists
+    ops: list[Optional] | None = None  # null: those that the probe lists
     names: dict[Op, str] = Field(default_factory=dict)  # another word for an op, such as {search: read}
-    hits: HitPaths = HitPaths(at="hits", key="key", text="text", score="score", sources="sources", time="time")
+    hits: HitPaths = HitPaths(
+        at="hits", key="key", text="text", score="score", sources="sources", time="time", cosine="cosine"
+    )
     timeouts: Timeouts = Timeouts()
 
 
@@ -72,6 +83,8 @@ class CommandSystem(Bridge):
         self._ops: frozenset[str] = frozenset(self.settings.ops or ())
         self._knobs: dict[str, Any] = dict(self.knobs.model_extra or {})
         self._about: dict[str, Any] | None = None  # what the first process answered to a probe
+        usage = UsagePaths(input_tokens="usage.input_tokens", output_tokens="usage.output_tokens", usd="usage.usd")
+        self._paths = AnswerPaths(hits=self.settings.hits, model="model", usage=usage)
         self._pool: Pool[Link] = Pool(self._start, self.settings.processes, each=self.settings.one_per_scenario)
         self.searches = self.settings.in_flight * self.settings.processes
 
@@ -157,15 +170,28 @@ class CommandSystem(Bridge):
         await until(ready, deadline_s)
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
-        answer = await self._ask(self._pool.of(ns), "search", ns, **of_query(query))
-        notes = answer.get("notes") or []
-        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-            raise Trouble("'notes' is no list of texts")
+        answer = await self._ask(await self._link(ns), "search", ns, **of_query(query))
         return Retrieval(
-            hits=hits_of(answer, self.settings.hits),
-            notes=tuple(start_of(note, 60) for note in notes[:5]),
-            cached=answer.get("cached") is True,
+            hits=hits_of(answer, self.settings.hits), notes=_notes_in(answer), cached=answer.get("cached") is True
         )
+
+    async def _answer(self, ns: str, query: Query) -> Answer:
+        answer = await self._ask(await self._link(ns), "ask", ns, **of_query(query))
+        return replace(answer_of(answer, self._paths), notes=_notes_in(answer))
+
+    async def _holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        if "holds" not in self._ops:
+            return None
+        answer = await self._ask(self._pool.of(ns), "holds", ns, events=list(events))
+        held = answer.get("holds")
+        if held is None:
+            return None
+        if not isinstance(held, list) or not all(isinstance(name, str) for name in held):
+            raise Trouble("'holds' is no list of event ids")
+        strange = next((name for name in held if name not in events), None)
+        if strange is not None:
+            raise Trouble(f"it holds '{start_of(strange, 60)}', which it was not asked about")
+        return frozenset(held)
 
     async def _drop_derived(self, ns: str) -> None:
         await self._ask(self._pool.of(ns), "drop_derived", ns)
@@ -185,12 +211,23 @@ class CommandSystem(Bridge):
     def _batch(self) -> int:
         return self.settings.batch
 
+    async def _link(self, ns: str) -> Link:
+        """The process that answers for a namespace: any that runs, for one that is there already."""
+        return self._pool.of(ns) if ns in self._written else await self._pool.visit(ns)
+
     def _word(self, op: Op) -> str:
         return self.settings.names.get(op, op)
 
     async def _ask(self, link: Link, op: Op, ns: str, **fields: Any) -> dict[str, Any]:
         knobs = {"knobs": self._knobs} if self._knobs else {}
         return await link.ask(self._word(op), self.settings.timeouts.of(op), ns=ns, **fields, **knobs)
+
+
+def _notes_in(answer: dict[str, Any]) -> tuple[str, ...]:
+    notes = answer.get("notes") or []
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise Trouble("'notes' is no list of texts")
+    return tuple(start_of(note, 60) for note in notes[:5])
 
 
 def _ops_of(about: dict[str, Any]) -> frozenset[str]:

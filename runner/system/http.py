@@ -9,6 +9,8 @@ Every step of the contract is a request with placeholders (:mod:`runner.system._
     settle: {method: GET, path: "/users/{ns}/status", ready: {at: state, values: [ready]}}
     search: {path: /search, body: {user: "{ns}", query: "{text}", limit: "{k}"},
              hits: {at: results, key: id, text: content, score: score, sources: id, time: at}}
+    ask:    {path: /ask, body: {user: "{ns}", question: "{text}"}, answer: answer, model: model,
+             hits: {at: used, key: id, text: content, sources: id}, usage: {input_tokens: usage.prompt_tokens}}
     erase:  {method: DELETE, path: "/users/{ns}"}
 
 Requests go through :mod:`runner.http`: a 429 waits, a 5xx is tried again, any other status that is not 2xx or listed in
@@ -27,16 +29,17 @@ from runner.dotted import at, described
 from runner.errors import ConfigError
 from runner.http import Reply, start_of
 from runner.system import Opening
+from runner.system._answers import answer_of
 from runner.system._bridge import Bridge, BridgeSettings
 from runner.system._client import Auth, Limits, Server, headers_of, is_page, json_of, problems_of
 from runner.system._declared import Settled, Told
 from runner.system._hits import hits_of
 from runner.system._host import Host, Serve
-from runner.system._requests import About, Call, Search, Settle, Write
+from runner.system._requests import About, Ask, Call, Search, Settle, Write
 from runner.system._settling import until
 from runner.system._template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown, url_part
 from runner.system._trouble import Trouble
-from runner.types import Event, Query, Retrieval
+from runner.types import Answer, Event, Query, Retrieval
 
 
 class HttpSettings(BridgeSettings):
@@ -51,6 +54,7 @@ class HttpSettings(BridgeSettings):
     write: Write
     settle: Settle | None = None
     search: Search
+    ask: Ask | None = None  # null: it does not answer by itself
     drop_derived: Call | None = None
     erase: Call | None = None  # null: the reset stands in for it
     limits: Limits = Limits()
@@ -94,6 +98,7 @@ class HttpSystem(Bridge):
             ("write", write, ("ns", "events") if batched else ("ns", *EVENT)),
             ("settle", settings.settle, ("ns", "job") if write.job else ("ns",)),
             ("search", settings.search, ("ns", *QUERY)),
+            ("ask", settings.ask, ("ns", *QUERY)),
             ("drop_derived", settings.drop_derived, ("ns",)),
             ("erase", settings.erase, ("ns",)),
         ]
@@ -104,6 +109,10 @@ class HttpSystem(Bridge):
                 found += unknown(step.path, [*known, *knobs], f"{key}{name}.path")
                 found += unknown(step.body, [*known, *knobs], f"{key}{name}.body")
                 read |= {*named(step.path), *named(step.body)}
+        if settings.ask is not None:
+            found += settings.ask.problems(f"{key}ask.")
+        elif settings.declares.capabilities.answers:
+            found.append(f"{key}declares.capabilities.answers: is true and no request asks; write {key}ask")
         unread = [name for name in knobs if name not in read]
         return [*found, *(f"arm.{name}: no request sends it; write {{{name}}} where it belongs" for name in unread)]
 
@@ -125,7 +134,11 @@ class HttpSystem(Bridge):
         settled = self._settled(
             told,
             code=self._host.code if self._host else None,
-            given={},
+            given={
+                "answers": settings.ask is not None and self._offers("answers", True),
+                # One that this run starts ends with it, and keeps what its arm says.
+                "existing": self._offers("existing", settings.serve is None),
+            },
             extra={"base_url": settings.base_url},
         )
         if settled.capabilities.durable and settings.drop_derived is None:
@@ -204,6 +217,12 @@ class HttpSystem(Bridge):
         search = self.settings.search
         reply = await self._send("search", search, {"ns": ns, **of_query(query)})
         return Retrieval(hits=hits_of(json_of(reply, search.path), search.hits))
+
+    async def _answer(self, ns: str, query: Query) -> Answer:
+        ask = self.settings.ask
+        assert ask is not None  # it is not asked otherwise
+        reply = await self._send("ask", ask, {"ns": ns, **of_query(query)})
+        return answer_of(json_of(reply, ask.path), ask)
 
     async def _drop_derived(self, ns: str) -> None:
         if self.settings.drop_derived is None:

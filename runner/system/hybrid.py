@@ -113,6 +113,7 @@ class Hybrid(VectorSystem):
                     "(name, provider, model, base_url …), or take +arm=hybrid_hyde"
                 ]
             )
+        self.capabilities = replace(self.capabilities, links=self.knobs.graph)
         self._reranker: Reranker
         self._hyde = Hyde(self.settings.hyde) if self.knobs.hyde else None
 
@@ -157,7 +158,9 @@ class Hybrid(VectorSystem):
         embedded = self.embedder.asked(query.text)
         named = spans(question, query.now) if store.timeline is not None else []
         away = store.timeline.distance(named) if store.timeline is not None and named else None
-        fused = self._fused(store, query, question, embedded.vectors[0], away)
+        # Of every event, whatever leg finds it; with hyde it is that of the question and its hypothetical answer.
+        similar = (store.vectors @ embedded.vectors[0]).astype(np.float64)
+        fused = self._fused(store, query, question, embedded.vectors[0], similar, away)
         ranked = order(fused, above=0.0)
         reused = embedded.reused
         if self.knobs.mmr:
@@ -172,14 +175,22 @@ class Hybrid(VectorSystem):
             ranked = np.concatenate([head[best], ranked[RERANKED:]])
             # A logit and a fused score are not on one scale: what was not read again shows none.
             shown = [*(float(logits[at]) for at in best), *([None] * (len(ranked) - len(head)))]
-        found = within((hit_of(store.events[at], score) for at, score in zip(ranked, shown, strict=True)), query)
+        scores = zip(ranked, shown, strict=True)
+        found = within((hit_of(store.events[at], score, float(similar[at])) for at, score in scores), query)
         found = structs.replace(found, cached=reused > 0)
         return self._gated(found, question) if self.knobs.min_overlap else found
 
-    def _fused(self, store: Store, query: Query, question: str, vector: feedback.Vector, away: Floats | None) -> Floats:
+    def _fused(
+        self,
+        store: Store,
+        query: Query,
+        question: str,
+        vector: feedback.Vector,
+        similar: Floats,
+        away: Floats | None,
+    ) -> Floats:
         knobs = self.knobs
         asked = stems([query.text])[0]
-        similar = (store.vectors @ vector).astype(np.float64)
         rankings = [
             order(store.lexical.weighted(Counter(asked)), above=knobs.min_score.bm25),
             order(similar, above=knobs.min_score.dense or None),

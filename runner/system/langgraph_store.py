@@ -92,6 +92,9 @@ class LangGraphStore(LibrarySystem[Store]):
         found = store.memory.search(store.place, query=text, limit=query.k or store.items)
         return structs.replace(within(map(_hit, found), query), cached=reused)
 
+    def held(self, store: Store, ids: frozenset[str]) -> frozenset[str]:
+        return ids  # an item an event
+
     async def close(self) -> None:
         await super().close()
         await self.embedder.close()
@@ -99,8 +102,8 @@ class LangGraphStore(LibrarySystem[Store]):
 
 
 def _hit(item: Any) -> Hit:
-    score = None if item.score is None else float(item.score)
-    return Hit(key=item.key, text=item.value["text"], score=score, sources=(item.key,))
+    score = None if item.score is None else float(item.score)  # the cosine, in this store
+    return Hit(key=item.key, text=item.value["text"], score=score, sources=(item.key,), cosine=score)
 
 
 def _library() -> Any:

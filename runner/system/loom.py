@@ -6,7 +6,7 @@ What is fixed is how a benchmark drives it:
 - it registers a namespace (``traffic_class: bench``) before the first write;
 - it reads with ``auto_touch: false``, ``reinforce: false`` and ``namespace_scope: this``;
 - it erases every name that it made with one request (``external: false``), whether the run ends, fails or is
-  interrupted.
+  interrupted; a namespace that was there already is asked by its own name, and neither registered nor erased.
 
 Where the requests go and what else they hold is in the settings; their defaults are assumptions (``docs/systems.md``).
 """
@@ -18,6 +18,7 @@ import logging
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as changed
 from typing import Any, Final
 
 from runner.config import ArmConfig
@@ -25,6 +26,7 @@ from runner.dotted import at
 from runner.errors import ConfigError, Refused
 from runner.http import Reply, start_of
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
+from runner.system._answers import answer_of
 from runner.system._bridge import Bridge
 from runner.system._client import Server, headers_of, is_page, json_of, problems_of
 from runner.system._declared import UNKNOWN, Settled
@@ -35,7 +37,7 @@ from runner.system._template import EVENT, QUERY, fill, fill_text, of_event, of_
 from runner.system._trouble import Trouble
 from runner.system.parts.hits import within
 from runner.system.parts.loom_requests import LoomSettings
-from runner.types import Event, Query, Retrieval
+from runner.types import Answer, Event, Query, Retrieval
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ class Loom(Bridge):
 
     Settings = LoomSettings
     Knobs = NoKnobs
-    capabilities = Capabilities(asynchronous=True)
+    capabilities = Capabilities(asynchronous=True, existing=True)
     modes = ("default", "hybrid", "lexical", "vector")
     settings: LoomSettings
 
@@ -67,6 +69,7 @@ class Loom(Bridge):
         self._names: dict[str, str] = {}  # of a namespace of the run on the server
         self._made: list[str] = []  # every name that was registered and is not erased
         self.searches = self.settings.limits.concurrency
+        self.capabilities = changed(self.capabilities, answers=self.settings.requests.ask is not None)
 
     def _problems(self) -> list[str]:
         asked, key = self.settings.requests, "arm.settings.requests."
@@ -76,9 +79,11 @@ class Loom(Bridge):
             ("write", asked.write, ("ns", "events")),
             ("settle", asked.settle, ("ns",)),
             ("search", asked.search, ("ns", *QUERY)),
+            ("ask", asked.ask, ("ns", *QUERY)),
             ("erase", asked.erase, ("namespaces",)),
         ]
         found += unknown(asked.write.item, EVENT, f"{key}write.item")
+        found += asked.ask.problems(f"{key}ask.") if asked.ask is not None else []
         for name, step, known in steps:
             if step is not None:
                 found += unknown(step.path, known, f"{key}{name}.path")
@@ -173,9 +178,18 @@ class Loom(Bridge):
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         search = self.settings.requests.search
-        values = {**of_query(query), "ns": self._names[ns], "mode": None if query.mode == "default" else query.mode}
-        reply = await self._send(search, values, EVALUATION)
+        reply = await self._send(search, self._asked(ns, query), EVALUATION)
         return within(hits_of(json_of(reply, search.path), search.hits), query)
+
+    async def _answer(self, ns: str, query: Query) -> Answer:
+        ask = self.settings.requests.ask
+        assert ask is not None  # it is not asked otherwise
+        reply = await self._send(ask, self._asked(ns, query), EVALUATION)
+        return answer_of(json_of(reply, ask.path), ask)
+
+    def _asked(self, ns: str, query: Query) -> dict[str, Any]:
+        name = self._names.get(ns, ns)  # one that was there already has the name that it was called by
+        return {**of_query(query), "ns": name, "mode": None if query.mode == "default" else query.mode}
 
     async def _erase(self, ns: str) -> None:
         """Nothing yet: all of them go together when the run ends."""

@@ -9,9 +9,11 @@ stdio the arm starts the server; over streamable HTTP it connects to ``url``. Ar
     write:  {tool: remember, arguments: {user: "{ns}", text: "{event.spoken}", when: "{event.time}"}}
     search: {tool: recall, arguments: {user: "{ns}", query: "{text}", limit: "{k}"},
              hits: {at: result, key: id, text: content, score: score}}
+    ask:    {tool: answer, arguments: {user: "{ns}", question: "{text}"}, answer: null}
 
 A result is its structured content, else the JSON of its text content; without ``hits.at`` each block of content is a
-hit. A server without namespaces gets them with ``one_per_scenario``: a new process, and a new ``{dir}``, for each.
+hit, and with ``answer: null`` the text content is the answer. A server without namespaces gets them with
+``one_per_scenario``: a new process, and a new ``{dir}``, for each.
 """
 
 from __future__ import annotations
@@ -20,53 +22,33 @@ import importlib.metadata
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from msgspec.structs import replace
-from pydantic import Field
 
 from runner.config import ArmConfig
 from runner.dotted import at, described
 from runner.errors import ConfigError
 from runner.http import start_of
 from runner.system import Opening
-from runner.system._bridge import Bridge, BridgeSettings
-from runner.system._client import Auth, headers_of, problems_of
+from runner.system._answers import answer_of
+from runner.system._bridge import Bridge
+from runner.system._client import headers_of
 from runner.system._declared import Settled, Told
 from runner.system._hits import hits_of
-from runner.system._host import Host, Serve
+from runner.system._host import Host
+from runner.system._mcp_settings import McpSettings
 from runner.system._pool import Pool
-from runner.system._serving import Served, Serving, Timeouts, build_of, placeholders
-from runner.system._session import Contents, Handshake, Session
+from runner.system._serving import Served, build_of
+from runner.system._session import Contents, Session
 from runner.system._settling import until
-from runner.system._template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown
-from runner.system._tools import SearchTool, SettleTool, ToolCall, WriteTool, check_tools
+from runner.system._template import fill, fill_text, of_event, of_query
+from runner.system._tools import ToolCall, check_tools
 from runner.system._trouble import Trouble
-from runner.types import Event, Query, Retrieval
+from runner.types import Answer, Event, Query, Retrieval
 
 EXTRA: Final = "mcp"
 _HALF: Final = re.compile("[\ud800-\udfff]")
-
-
-class McpSettings(BridgeSettings):
-    """Where the server is, and one tool a step."""
-
-    stdio: Serving | None = None
-    url: str | None = None
-    auth: Auth | None = None  # of url
-    headers: dict[str, str] = Field(default_factory=dict)
-    serve: Serve | None = None  # a command that starts the server of url; {port} is a free one, in url too
-    handshake: Handshake = "auto"  # legacy: for a server that cannot be asked which protocol it speaks
-    processes: Annotated[int, Field(ge=1, le=64)] = 1  # stdio: namespaces are shared out among so many
-    one_per_scenario: bool = False  # stdio: or a new process for every scenario
-    in_flight: Annotated[int, Field(ge=1, le=256)] = 1  # calls that one server is sent before it has answered
-    reset: ToolCall | None = None  # null: only with one_per_scenario
-    write: WriteTool
-    settle: SettleTool | None = None
-    search: SearchTool
-    drop_derived: ToolCall | None = None
-    erase: ToolCall | None = None  # null: the reset stands in for it
-    timeouts: Timeouts = Timeouts()
 
 
 class McpSystem(Bridge):
@@ -78,7 +60,7 @@ class McpSystem(Bridge):
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
         self._knobs = {f"knobs.{name}": value for name, value in (self.knobs.model_extra or {}).items()}
-        wrong = self._problems()
+        wrong = self.settings.problems([*self._knobs])
         if wrong:
             raise ConfigError(wrong)
         self._host: Host | None = None
@@ -90,54 +72,6 @@ class McpSystem(Bridge):
     def missing(self) -> str | None:
         return None if importlib.util.find_spec("mcp") else EXTRA
 
-    # --- checks -----------------------------------------------------------------------------------------------------
-
-    def _steps(self) -> list[tuple[str, ToolCall, tuple[str, ...]]]:
-        """Every step that is a tool, with the placeholders that its arguments may have."""
-        settings = self.settings
-        written = ("ns", "events") if "events" in named(settings.write.arguments) else ("ns", *EVENT)
-        steps: list[tuple[str, ToolCall | None, tuple[str, ...]]] = [
-            ("reset", settings.reset, ("ns",)),
-            ("write", settings.write, written),
-            ("settle", settings.settle, ("ns",)),
-            ("search", settings.search, ("ns", *QUERY)),
-            ("drop_derived", settings.drop_derived, ("ns",)),
-            ("erase", settings.erase, ("ns",)),
-        ]
-        return [(name, step, known) for name, step, known in steps if step is not None]
-
-    def _problems(self) -> list[str]:
-        settings, key = self.settings, "arm.settings."
-        found: list[str] = []
-        if (settings.stdio is None) == (settings.url is None):
-            found.append(f"{key}stdio, {key}url: one of them says where the server is")
-        if settings.stdio is not None:
-            found += placeholders(settings.stdio, (), f"{key}stdio.")
-        elif settings.one_per_scenario or settings.processes > 1:
-            found.append(f"{key}processes, {key}one_per_scenario: they are of stdio, where this run starts the server")
-        if settings.url is not None:
-            wrong = unknown(settings.url, ["port"] if settings.serve else [], f"{key}url")
-            found += wrong or problems_of(fill_text(settings.url, {"port": 1}), f"{key}url")
-        if settings.serve is not None:
-            found += settings.serve.problems(f"{key}serve.")
-            if settings.url is None:
-                found.append(f"{key}serve: starts the server of url; one that speaks over stdio is stdio.command")
-        if settings.reset is None and not settings.one_per_scenario:
-            found.append(f"{key}reset: name the tool that empties a namespace, or set one_per_scenario: true")
-        batched = "events" in named(settings.write.arguments)
-        if batched != (settings.write.item is not None):
-            found.append(f"{key}write: {{events}} in arguments and the template of each, item, belong together")
-        if settings.write.batch > 1 and not batched:
-            found.append(f"{key}write.batch: {settings.write.batch} events need {{events}} in arguments, and item")
-        knobs = [*self._knobs]
-        read = set(named(settings.write.item))
-        found += unknown(settings.write.item, [*EVENT, *knobs], f"{key}write.item")
-        for name, step, known in self._steps():
-            found += unknown(step.arguments, [*known, *knobs], f"{key}{name}.arguments")
-            read |= {*named(step.arguments)}
-        unread = [name for name in knobs if name not in read]
-        return [*found, *(f"arm.{name}: no tool is sent it; write {{{name}}} where it belongs" for name in unread)]
-
     # --- steps ------------------------------------------------------------------------------------------------------
 
     async def _open(self, opening: Opening) -> Settled:
@@ -148,13 +82,18 @@ class McpSystem(Bridge):
             self._host = Host(settings.serve)
             await self._host.start(self._host.listens)
         session = await self._pool.first()
-        check_tools(await session.tools(settings.timeouts.start), self._steps())
+        check_tools(await session.tools(settings.timeouts.start), self.settings.steps())
         about = session.about
         started = settings.stdio or settings.serve
         settled = self._settled(
             Told.of(about),
             code=build_of(started) if started is not None else None,
-            given={"namespaces": True} if settings.one_per_scenario else {},
+            given={
+                **({"namespaces": True} if settings.one_per_scenario else {}),
+                "answers": settings.ask is not None and self._offers("answers", True),
+                # One that this run starts ends with it, and keeps what its arm says.
+                "existing": self._offers("existing", started is None),
+            },
             extra={
                 "protocol": about["protocol"],
                 "server": about.get("build", ""),
@@ -221,12 +160,18 @@ class McpSystem(Bridge):
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         search = self.settings.search
-        values = {"ns": ns, **of_query(query), "text": _carried(query.text)}
-        result = await self._call(self._pool.of(ns), "search", search, values)
+        result = await self._call(await self._session(ns), "search", search, _asked(ns, query))
         if isinstance(result, Contents) and search.hits.at is None:
             blocks = result.whole
             result = blocks if isinstance(blocks, list) else [blocks]
         return Retrieval(hits=hits_of(_whole(result), search.hits))
+
+    async def _answer(self, ns: str, query: Query) -> Answer:
+        ask = self.settings.ask
+        assert ask is not None  # it is not asked otherwise
+        result = await self._call(await self._session(ns), "ask", ask, _asked(ns, query))
+        plain = ask.answer is None and isinstance(result, Contents)
+        return answer_of(result.said if plain else _whole(result), ask)
 
     async def _drop_derived(self, ns: str) -> None:
         if self.settings.drop_derived is None:
@@ -264,6 +209,10 @@ class McpSystem(Bridge):
         }
         return replace(event, **changed) if changed else event
 
+    async def _session(self, ns: str) -> Session:
+        """The server that answers for a namespace: any that runs, for one that is there already."""
+        return self._pool.of(ns) if ns in self._written else await self._pool.visit(ns)
+
     async def _call(self, session: Session, name: str, step: ToolCall, values: Mapping[str, Any]) -> Any:
         arguments = fill(step.arguments, {**values, **self._knobs})
         try:
@@ -272,6 +221,10 @@ class McpSystem(Bridge):
             if self._host is not None and self._host.why:
                 raise Trouble(f"{trouble}; {self._host.why}") from None
             raise
+
+
+def _asked(ns: str, query: Query) -> dict[str, Any]:
+    return {"ns": ns, **of_query(query), "text": _carried(query.text)}
 
 
 def _whole(result: Any) -> Any:

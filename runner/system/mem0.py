@@ -11,7 +11,7 @@ import importlib.metadata
 import importlib.util
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
 from msgspec import structs
@@ -65,6 +65,7 @@ class Store:
     embedding: EmbeddingHook
     model: ModelHook | None
     memories: int = 0
+    events: set[str] = field(default_factory=set)  # that any memory came from
 
 
 class Mem0(LibrarySystem[Store]):
@@ -190,6 +191,8 @@ class Mem0(LibrarySystem[Store]):
         if not infer and len(added) != len(events):
             raise IngestError(f"mem0 took {len(added)} of {len(events)} messages ({events[0].id})")
         store.memories += len(added)
+        if added:  # an extraction of which nothing was stored says so
+            store.events.update(event.id for event in events)
 
     def find(self, store: Store, ns: str, query: Query) -> Retrieval:
         text = clean(query.text)
@@ -209,6 +212,9 @@ class Mem0(LibrarySystem[Store]):
         # mem0's own ids are drawn anew in every run, and two runs that returned the same must look the same.
         key = sources[0] if not self.ingest.infer and sources else hashlib.sha256(text.encode()).hexdigest()[:16]
         return Hit(key=key, text=text, score=float(item["score"]), sources=sources or None)
+
+    def held(self, store: Store, ids: frozenset[str]) -> frozenset[str]:
+        return ids & store.events
 
     def drop(self, store: Store) -> None:
         store.memory.close()

@@ -15,6 +15,9 @@ class NoMemory(EmbeddedSystem):
     def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> None:
         return None
 
+    def keeps(self, event: Event) -> bool:
+        return False
+
     def find(self, store: None, query: Query) -> Retrieval:
         return Retrieval()
 

@@ -15,6 +15,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,6 +79,7 @@ class Reflect(Bridge):
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
         self.searches = self.settings.concurrency
+        self.capabilities = changed(self.capabilities, links=self.knobs.graph_arm)
         self._recalls = asyncio.Semaphore(self.settings.concurrency)
         self._indexing = asyncio.Semaphore(1)  # it loads an embedding model and takes all cores
         self._scratch = Scratch("reflect")

@@ -27,8 +27,11 @@ class StaticFile(Replay):
     async def drop_derived(self, ns: str) -> None:
         """Nothing here is derived."""
 
+    def keeps(self, event: Event) -> bool:
+        return event.kind == "doc"
+
     def choose(self, events: Sequence[Event], query: Query) -> Iterable[Event]:
-        return (event for event in events if event.kind == "doc")
+        return filter(self.keeps, events)
 
 
 SYSTEM = StaticFile

@@ -15,6 +15,7 @@ from runner.system.bm25 import SYSTEM as Base
 from runner.types import Hit, Retrieval
 from msgspec.structs import replace
 from runner.system import Capabilities
+from runner.types import Answer
 
 
 class Mine(Base):
@@ -71,6 +72,22 @@ FAULTS = {
         "takes what is written",
         "10 events were written and 5 taken",
     ),
+    "answers_with_hits": (
+        "    capabilities = Capabilities(answers=True)\n"
+        "    async def ask(self, ns, query):\n        return await self.search(ns, query)\n",
+        "answers by itself",
+        "ask returned Retrieval, not an Answer",
+    ),
+    "answers_after_an_erase": (
+        "    capabilities = Capabilities(answers=True)\n"
+        "    async def ask(self, ns, query):\n"
+        "        self._kept = getattr(self, '_kept', {})\n"
+        "        if ns not in self._kept:\n"
+        "            self._kept[ns] = ' '.join(h.text for h in (await self.search(ns, replace(query, k=None))).hits)\n"
+        "        return Answer(text='It was ' + self._kept[ns])\n",
+        "answers by itself",
+        "after an erase it still answers from what was there",
+    ),
     "not_durable_after_all": (
         "    capabilities = Capabilities(durable=True)\n"
         "    async def drop_derived(self, ns):\n        await self.reset(ns)\n",
@@ -126,6 +143,25 @@ def test_shipped_arms_keep_the_contract(cli: Any, tmp_path: Path) -> None:
     assert outcomes["static_file"]["survives a wipe"] == "kept"
     assert outcomes["bm25"]["survives a wipe"] == "stated"
     assert all(found["isolates namespaces"] == "kept" for found in outcomes.values())
+
+
+def test_own_answers_are_asked_for_where_there_are_any(cli: Any, tmp_path: Path) -> None:
+    answers = (
+        "    capabilities = Capabilities(answers=True)\n"
+        "    async def ask(self, ns, query):\n"
+        "        hits = (await self.search(ns, query)).hits\n"
+        "        return Answer(text={text}, hits=hits)\n"
+    )
+    knows = answers.format(text="hits[0].text if hits else 'Nobody said.'")
+    folder = mine(tmp_path / "own", "knows", knows)
+    mine(folder, "shy", answers.format(text="'I would rather not say.'"))
+    done = cli("check", "+arm=knows,shy,bm25", "-m", "--config-dir", str(folder), "--json")
+    assert done.returncode == 0, done.stdout
+    found = [{item["check"]: item for item in about["findings"]} for about in json.loads(done.stdout)]
+    told = [clauses.get("answers by itself", {}) for clauses in found]
+    assert [clause.get("outcome") for clause in told] == ["kept", "stated", None]
+    assert "3 of 3 with what was written" in told[0]["detail"]
+    assert "none of 3 answers holds what was written" in told[1]["detail"]
 
 
 def test_wrong_words_are_told(cli: Any) -> None:

@@ -15,7 +15,8 @@ from runner.config import ModelConfig, load
 from runner.errors import ConfigError, RecordError, Refused, RunnerError, Stopped, UsageError
 from runner.experiment import rejudge
 from runner.experiment.judgecast import forecast
-from runner.experiment.recorded import answers_of, open_recorded, sampled, shares, stands_in
+from runner.experiment.recorded import answers_of, open_recorded, sampled, stands_in
+from runner.stats.allocation import shares
 from runner.record.rundir import RunDir
 from runner.types import Row
 

@@ -15,7 +15,8 @@ from runner.config import HarnessConfig, ModelConfig, SliceConfig, conf_dir
 from runner.errors import ConfigError
 from runner.harness import build, find, names
 from runner.llm.judge import Judge
-from runner.types import KINDS, Hit, Scenario
+from runner.llm.reader import Reader
+from runner.types import CORRECT, KINDS, LABELS, Hit, Scenario
 
 
 @pytest.fixture
@@ -175,6 +176,64 @@ def test_rubrics_are_declared_and_there(sample: Sample, scenarios: list[Scenario
     for question in every(scenarios):
         if question.rubric:
             judge.request(question, "an answer", *question.gold.points[:1])
+
+
+def test_prompts_are_declared_and_there(sample: Sample, scenarios: list[Scenario]) -> None:
+    harness = build(sample.config)
+    used = {question.prompt for question in every(scenarios)} - {""}
+    assert used <= set(harness.prompts)
+    reader = Reader(ModelConfig(name="fake", provider="fake", model="extractive", prompt="locomo_qa"), harness.prompts)
+    for question in every(scenarios):
+        request = reader.request(question, "what was found")
+        assert (question.reading or question.text) in request.prompt
+
+
+def test_rules_are_declared_and_grade_whatever_is_said(sample: Sample, scenarios: list[Scenario]) -> None:
+    """A label for every answer there can be, and CORRECT for some gold answer where the rule compares with it."""
+    harness = build(sample.config)
+    assert {question.rule for question in every(scenarios)} - {""} <= set(harness.rules)
+    for question in every(scenarios):
+        if not question.rule:
+            continue
+        said = ["", " \n ", "no", "\x00", "ß" * 1000, "word " * 5_000, "A B C D", *question.gold.answers]
+        labels = [harness.grade(question, answer) for answer in said]
+        assert {label.value for label in labels} <= set(LABELS)
+        assert all(label.score is None or 0 <= label.score <= 1 for label in labels)
+        assert labels[0].value != CORRECT or question.gold.abstain, "nothing said is not right"
+        assert harness.grade(question, said[-1]) == labels[-1], "the same each time"
+
+
+def test_tags_are_declared_and_there(sample: Sample, scenarios: list[Scenario]) -> None:
+    harness = build(sample.config)
+    assert set(harness.tags) <= {tag for question in every(scenarios) for tag in question.tags}
+    for question in every(scenarios):
+        assert all(isinstance(value, str) and value for value in question.tags.values())
+
+
+def test_a_class_that_is_named_is_a_metric(sample: Sample, scenarios: list[Scenario]) -> None:
+    harness = build(sample.config)
+    if harness.classifies:
+        wanted = {f"said_{name}" for name in harness.categories}
+        for question in every(scenarios):
+            for answer in ("", *harness.categories):
+                told = harness.score_answer(question, answer)
+                assert wanted <= set(told)
+                assert {told[name] for name in wanted} <= {0.0, 1.0}
+
+
+def test_empty_and_huge(sample: Sample, scenarios: list[Scenario]) -> None:
+    """Nothing written and nothing found; ten thousand hits; a long answer."""
+    harness = build(sample.config)
+    question = every(scenarios)[0]
+    many = [Hit(key=f"k{number}", text="word " * 20, sources=(f"e{number}",)) for number in range(10_000)]
+    for told in (
+        harness.score_retrieval(question, []),
+        harness.score_retrieval(question, many),
+        harness.score_answer(question, "word " * 40_000),
+        harness.score_delivered(question, "word " * 40_000),
+        harness.score_delivered(question, "", failed=True),
+    ):
+        assert all(value is None or math.isfinite(value) for value in told.values())
 
 
 def test_metrics_are_finite(sample: Sample, scenarios: list[Scenario]) -> None:

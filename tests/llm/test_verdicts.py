@@ -12,7 +12,7 @@ from runner.config import ModelConfig
 from runner.errors import ConfigError
 from runner.llm import Request
 from runner.llm.judge import Judge
-from runner.llm.verdicts import READINGS, of_points, scored, yes_no
+from runner.llm.verdicts import READINGS, of_points, scored, summary, yes_no
 from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, LABELS, WRONG, Completion, Gold, Label, Question
 
 JUDGE = ModelConfig(name="j", provider="fake", model="lexical", rubric="locomo_lenient")
@@ -66,6 +66,48 @@ def test_points_are_averaged_and_a_fault_is_the_whole_s() -> None:
     assert of_points(points).value == CORRECT
     assert of_points([*points, Label(value=WRONG, score=0.0)]).value == WRONG  # 1.5 of 4
     assert of_points([*points, Label(value="judge_error", reason="503")]).value == "judge_error"
+
+
+def counts(
+    fluency: object = 1, points: object = 4, told: object = 2, sentences: object = 4, supported: object = 3
+) -> str:
+    return (
+        f'{{"fluency": {fluency}, "key_points": {points}, "told": {told}, "sentences": {sentences}, '
+        f'"supported": {supported}, "reason": "1, 3"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        (counts(), 0.6),  # recall 1/2, precision 3/4: 2 * 3/8 / (5/4)
+        (f"Point 1 is told.\n```json\n{counts()}\n```", 0.6),
+        (counts(told=4, supported=4), 1.0),
+        (counts(fluency=0), 0.0),
+        (counts(told=0, supported=0), 0.0),
+        (counts(told=0, sentences=0, supported=0), 0.0),
+        (counts(told=5), None),
+        (counts(supported=5), None),
+        (counts(told=-1), None),
+        (counts(points=0, told=0), None),
+        (counts(fluency=2), None),
+        (counts(fluency="true"), None),
+        (counts(told=1.5), None),
+        (counts() + counts(told=3), None),
+        (counts().replace('"reason": "1, 3"', '"told": 2'), None),
+        ('{"fluency": 1}', None),
+        ("", None),
+    ],
+)
+def test_counts_of_a_summary_are_fluency_times_f1(reply: str, score: float | None) -> None:
+    found = summary(reply)
+    assert found.score == (None if score is None else pytest.approx(score))
+    assert (found.value == JUDGE_UNPARSEABLE) is (score is None)
+    assert score is None or found.value == (CORRECT if score >= 0.5 else WRONG)
+
+
+def test_reason_of_a_summary_tells_the_counts() -> None:
+    assert summary(counts()).reason == "fluency 1, key points 2/4, sentences 3/4 1, 3"
 
 
 @given(st.text(max_size=200), st.sampled_from(sorted(READINGS)))

@@ -107,3 +107,20 @@ def test_profile_of_an_empty_result_is_zero_and_not_unmeasurable():
     empty = r.profile([], ["b"], 5, prefix="session_", precision=False)
     assert set(empty.values()) == {0.0}
     assert all(name.startswith("session_") for name in empty)
+
+
+@pytest.mark.parametrize(
+    ("cosines", "rank"),
+    [
+        ([0.9, 0.5, 0.1], 1),
+        ([0.2, 0.9, 0.5], 2),
+        ([-0.9, -0.2, -0.5], 2),
+        ([0.5, 0.9, 0.9], 2),
+        ([None, 0.1, None, 0.4], 4),
+        ([float("nan"), 0.1], 2),
+        ([None, None], None),
+        ([], None),
+    ],
+)
+def test_best_cos_rank_is_that_of_the_first_closest_hit_that_tells(cosines, rank):
+    assert r.best_cos_rank(cosines) == rank

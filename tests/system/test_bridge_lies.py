@@ -19,6 +19,10 @@ LIES = [
     ("invents_sources", "keeps time and source"),
     ("forgets_on_drop", "survives a wipe"),
     ("takes_fewer", "takes what is written"),
+    ("answers_for_others", "answers by itself"),
+    ("answers_nothing", "answers by itself"),
+    ("answers_a_number", "answers by itself"),
+    ("cites_in_answer", "answers by itself"),
 ]
 
 

@@ -23,7 +23,7 @@ from system.stand_ins.arms import apart, standing
 from runner.config import ArmConfig, conf_dir
 from runner.errors import SystemFault
 from runner.system import MemorySystem, Opening, build, find, line_of, names, spoken
-from runner.types import Event, Query, Receipt, Retrieval
+from runner.types import Answer, Event, Query, Receipt, Retrieval
 
 FLOOR = {"none"}  # systems that remember nothing, on purpose
 HALF = {"recency_window"}  # systems that forget the older half, on purpose
@@ -201,6 +201,7 @@ def test_hits_keep_source_time_and_text(arm: ArmConfig) -> None:
         found = await ask(system, "a", events[3])
         assert len(set(keys(found))) == len(found.hits)
         for hit in found.hits:
+            assert hit.cosine is None or abs(hit.cosine) <= 1.001
             if system.capabilities.sources:
                 assert hit.sources
                 if system.capabilities.timestamps:
@@ -338,6 +339,48 @@ def test_twice_the_same(arm: ArmConfig) -> None:
 
     first, second = drive(arm, body), drive(arm, body)
     assert [result.hits for result in first] == [result.hits for result in second]
+
+
+def test_it_holds_no_more_than_was_written(arm: ArmConfig) -> None:
+    events = history()
+    written = [event.id for event in events]
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events[:4])
+        held = await system.holds("a", [*written, "never"])
+        if held is None:  # it cannot tell
+            return
+        assert held == (frozenset() if arm.system in FLOOR else frozenset(written[:4]))
+        assert await system.holds("a", []) == frozenset()
+        await store(system, "b", events[4:])
+        assert await system.holds("a", written[4:]) == frozenset()
+        await system.erase("a")
+        with pytest.raises(SystemFault):
+            await system.holds("a", written)
+
+    drive(arm, body)
+
+
+def test_it_answers_by_itself_or_says_that_it_does_not(arm: ArmConfig) -> None:
+    events = history()
+
+    async def body(system: MemorySystem) -> None:
+        await store(system, "a", events)
+        query = Query(text=f"What about {events[0].text}?", now=START, k=3)
+        if not system.capabilities.answers:
+            with pytest.raises(NotImplementedError):
+                await system.ask("a", query)
+            return
+        answer = await system.ask("a", query)
+        assert isinstance(answer, Answer)
+        assert answer.text.strip()
+        sources = {source for hit in answer.hits or () for source in hit.sources or ()}
+        assert sources <= {event.id for event in events}
+        await system.erase("a")
+        with pytest.raises(SystemFault):
+            await system.ask("a", query)
+
+    drive(arm, body)
 
 
 def test_it_says_what_it_is(arm: ArmConfig) -> None:

@@ -263,6 +263,20 @@ def test_extracted_memories_cite_their_batch(stub: Stub) -> None:
     assert [body["messages"] for body in stub.state.bodies[2:]] == before  # what is recorded is found again
 
 
+def test_a_batch_of_which_nothing_was_extracted_is_not_held(stub: Stub) -> None:
+    def forgetful(asked: dict[str, Any]) -> str:
+        said = extracted(asked)
+        return '{"memory": []}' if "ZEPPELIN" in said else said
+
+    async def body(system: MemorySystem) -> Any:
+        await stored(system)
+        return await system.holds("n", ["a", "b", "c", "never"])
+
+    assert drive(arm(), body) == {"a", "b", "c"}
+    stub.state.answer = forgetful
+    assert drive(arm(infer=True, model=model(stub)), body) == {"a", "b"}
+
+
 @pytest.mark.parametrize(
     ("fault", "reply", "says"),
     [

@@ -8,9 +8,9 @@ from runner.system import line_of, spoken
 from runner.types import Event, Hit, Query, Retrieval
 
 
-def hit_of(event: Event, score: float | None = None) -> Hit:
+def hit_of(event: Event, score: float | None = None, cosine: float | None = None) -> Hit:
     """An event returned verbatim: its own id is key and source, its own time is kept."""
-    return Hit(key=event.id, text=spoken(event), score=score, sources=(event.id,), time=event.time)
+    return Hit(key=event.id, text=spoken(event), score=score, sources=(event.id,), time=event.time, cosine=cosine)
 
 
 def within(hits: Iterable[Hit], query: Query) -> Retrieval:

@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.config import Strict
+from runner.system._answers import UsagePaths
 from runner.system._bridge import BridgeSettings
 from runner.system._client import Auth, Limits
 from runner.system._hits import HitPaths
-from runner.system._requests import Call, Search, Settle, Write
+from runner.system._requests import Ask, Call, Search, Settle, Write
 from runner.system._settling import State
 
 
@@ -56,7 +57,17 @@ class Requests(Strict):
             score="score",
             sources="memory_key",
             time="created_at",
+            cosine="cosine",
         ),
+    )
+    # memory.ask; null: its answers are not asked for
+    ask: Ask | None = Ask(
+        path="/v1/memory/ask",
+        body={"namespace": "{ns}", "question": "{text}", "limit": "{k}", "mode": "{mode}", "now": "{now}"},
+        answer="answer",
+        hits=HitPaths(at="sources", key="memory_key", text="excerpt", sources="memory_key"),
+        model="model",
+        usage=UsagePaths(input_tokens="usage.input_tokens", output_tokens="usage.output_tokens", usd="usage.usd"),
     )
     erase: Call = Call(path="/v1/namespaces/erase", body={"namespaces": "{namespaces}", "purge": True})
 

@@ -29,6 +29,13 @@ LIES = {
     "keeps_after_erase": "erase",
     "refuses_third_event": "write",
     "takes_fewer": "write",
+    "answers_for_others": "ask",
+    "answers_nothing": "ask",
+    "answers_a_number": "ask",
+    "answers_no_list": "ask",
+    "cites_in_answer": "ask",
+    "odd_usage": "ask",
+    "holds_more": "holds",
 }
 BREAKDOWNS = {
     # Ways in which a process fails.
@@ -56,6 +63,8 @@ BREAKDOWNS = {
     "says_nothing": "probe",
     "stops_reading": "search",
     "ignores_close": "close",
+    "dies_answering": "ask",
+    "hangs_answering": "ask",
 }
 
 
@@ -85,6 +94,20 @@ def lie(fault, store, request):
     if fault == "loses_order" and op == "write":
         request["events"].reverse()
     said = answer(store, request)
+    if op == "ask":
+        if fault == "answers_for_others":
+            files = store.folder.glob("*/notes.jsonl")
+            said["answer"] = " ".join(json.loads(line)["text"] for file in files for line in file.open())
+        changes = {
+            "answers_nothing": {"answer": " "},
+            "answers_a_number": {"answer": 1912},
+            "answers_no_list": {"hits": {"e0": "text"}},
+            "cites_in_answer": {"hits": [{"key": "k", "text": "t", "sources": ["no-such-event"]}]},
+            "odd_usage": {"usage": {"input_tokens": -3}},
+        }
+        said |= changes.get(fault, {})
+    if fault == "holds_more" and op == "holds":
+        said["holds"] = [*said["holds"], "no-such-event"]
     if fault == "forgets_on_drop" and op == "drop_derived":
         store.reset(ns)
     if op == "search":
@@ -99,10 +122,10 @@ def lie(fault, store, request):
 def break_down(fault, request):
     """What happens instead of an answer, or before it; whether an answer still follows."""
     number = request["id"]
-    if fault in ("dies", "dies_writing"):
+    if fault in ("dies", "dies_writing", "dies_answering"):
         print("about to die: out of luck", file=sys.stderr, flush=True)
         sys.exit(3)
-    if fault == "hangs":
+    if fault in ("hangs", "hangs_answering"):
         print("thinking", file=sys.stderr, flush=True)
         time.sleep(600)
     if fault == "hangs_with_a_child":

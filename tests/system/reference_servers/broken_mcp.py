@@ -1,8 +1,9 @@
 """An MCP server over stdio without an SDK: newline-delimited JSON-RPC, protocol 2025-06-18, well or broken by name.
 
-    python broken_mcp.py FAULT FOLDER [--at N]
+    python broken_mcp.py FAULT FOLDER [--at N] [--log FILE]
 
-Tools: remember(user, notes), recall(user, query, limit), forget(user). A fault happens at the N-th call of `recall`.
+Tools: remember(user, notes), recall(user, query, limit), answer(user, question), forget(user). A fault happens at the
+N-th call of `recall`, and those of an answer at that of `answer`.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from memory_server import Store
 FAULTS = (
     *("none", "exits", "hangs", "hangs_with_a_child", "error", "rpc_error", "unknown_tool", "plain_text", "blocks"),
     *("empty", "garbage", "floods", "long_line", "no_greeting", "exits_at_start", "bad_schema"),
+    *("blank_answer", "answer_error", "year", "two_blocks"),
 )
 
 
@@ -32,6 +34,7 @@ def tool(name, **takes):
 TOOLS = [
     tool("remember", user="string", notes="array"),
     tool("recall", user="string", query="string", limit="integer"),
+    tool("answer", user="string", question="string"),
     tool("forget", user="string"),
 ]
 
@@ -79,11 +82,26 @@ def recall(fault, number, hits):
     return {"content": [text({"results": hits})], "structuredContent": {"results": hits}}
 
 
+def answered(fault, said, read):
+    """The result of a question: structured, or the bare text of an answer, or what happens instead."""
+    if fault == "blank_answer":
+        return {"content": [text(" ")]}
+    if fault == "answer_error":
+        return {"content": [text("the model is overloaded")], "isError": True}
+    if fault == "year":
+        return {"content": [text("2023")]}
+    if fault == "two_blocks":
+        return {"content": [text("Ada did."), text("In May.")]}
+    used = {"answer": said, "used": read, "model": "small", "usage": {"in": 12, "out": 3}}
+    return {"content": [text(used)], "structuredContent": used}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("fault", choices=FAULTS)
     parser.add_argument("folder")
     parser.add_argument("--at", type=int, default=1)
+    parser.add_argument("--log")  # a file for every tool that is called
     options = parser.parse_args()
     store, seen = Store(options.folder), 0
     if options.fault == "exits_at_start":
@@ -104,12 +122,19 @@ def main():
             send({"id": number, "result": {"tools": TOOLS}})
         elif method == "tools/call":
             name, given = params["name"], params.get("arguments", {})
+            if options.log:
+                with Path(options.log).open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(params) + "\n")
             if name == "remember":
                 store.write(given["user"], given["notes"])
                 send({"id": number, "result": {"content": [], "structuredContent": {"stored": len(given["notes"])}}})
             elif name == "forget":
                 store.reset(given["user"])
                 send({"id": number, "result": {"content": [text("done")]}})
+            elif name == "answer":
+                seen += 1
+                fault = options.fault if seen == options.at else "none"
+                send({"id": number, "result": answered(fault, *store.ask(given["user"], given["question"]))})
             elif name == "recall":
                 seen += 1
                 fault = options.fault if seen == options.at else "none"

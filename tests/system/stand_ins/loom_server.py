@@ -75,18 +75,22 @@ def answer(state: State, method: str, path: str, body: Any, token: str) -> tuple
         pending = space["pending"]
         space["pending"] = max(0, pending - 1) if pending > 0 else pending
         return 200, {"pending": pending}
-    if (method, path) == ("POST", "/v1/memory/search"):
+    if (method, path) in (("POST", "/v1/memory/search"), ("POST", "/v1/memory/ask")):
         space = state.spaces.get(body["namespace"])
         if space is None or body.get("namespace_scope") != "this":
             return 404, {"error": "no such namespace"}
         if body.get("auto_touch") is not False or body.get("reinforce") is not False:
             state.reinforced += 1
-        asked = words(body["query"])
+        asked = words(body["question"] if path.endswith("ask") else body["query"])
         order = sorted(enumerate(space["memories"]), key=lambda item: (-len(asked & words(item[1]["text"])), item[0]))
         found = [
             {**memory, "excerpt": memory["text"], "score": 1.0 / (place + 1)}
             for place, (_, memory) in enumerate(order[: body.get("limit", 10_000)])
         ]
+        if path.endswith("ask"):
+            usage = {"input_tokens": 40, "output_tokens": 6, "usd": 0.002}
+            said = found[0]["text"] if found else "Nothing is known of that."
+            return 200, {"answer": said, "sources": found[:1], "model": "gpt-4o-mini", "usage": usage}
         return 200, {"results": found}
     if (method, path) == ("POST", "/v1/namespaces/erase"):
         if state.token is not None and token != f"Bearer {state.token}":

@@ -1,0 +1,160 @@
+"""The smoke test: a run against the thresholds of its benchmark. Offline, from what is recorded.
+
+A threshold is reached when the value is at least as large: the boundary passes. A metric that nothing was measured of
+(0 over 0) is not reached, a question that failed fails the whole test, and with a fake provider nothing is a pass: a
+green test of an embedder without meaning would report what was never measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from runner.record.columns import columns
+from runner.record.rundir import RunDir
+
+FAILED: Final = 3  # exit codes, as of a gate
+INCOMPLETE: Final = 1
+REFUSED: Final = 5
+
+_DIGITS: Final = 12  # as a summary rounds, so that the order in which rows were finished decides nothing
+
+
+def reached(value: float | None, threshold: float) -> bool:
+    """Whether a value is at least its threshold; what was not measured never is."""
+    return value is not None and round(value, _DIGITS) >= round(threshold, _DIGITS)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One threshold. ``value`` is the mean over ``n`` measured questions, ``None`` when there are none."""
+
+    metric: str
+    value: float | None
+    threshold: float
+    n: int
+
+    @property
+    def reached(self) -> bool:
+        return reached(self.value, self.threshold)
+
+    @property
+    def line(self) -> str:
+        told = "not measured" if self.value is None else f"{self.value:.6g}"
+        verdict = "reached" if self.reached else "not reached"
+        return f"smoke test, {self.metric}: {verdict} ({told}, threshold {self.threshold:g}, n {self.n})"
+
+
+@dataclass(frozen=True)
+class Smoke:
+    """A run held against its thresholds.
+
+    Attributes
+    ----------
+    checks
+        One a threshold.
+    errors
+        Questions that failed, whatever their category.
+    left
+        Questions that were not asked.
+    fakes
+        Providers without meaning.
+    """
+
+    checks: tuple[Check, ...]
+    errors: int = 0
+    left: int = 0
+    fakes: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """``refused``, ``incomplete``, ``fail`` or ``pass``."""
+        if self.fakes:
+            return "refused"
+        if self.errors or (not self.left and not all(check.reached for check in self.checks)):
+            return "fail"
+        return "incomplete" if self.left else "pass"
+
+    @property
+    def exit_code(self) -> int:
+        return {"refused": REFUSED, "fail": FAILED, "incomplete": INCOMPLETE}.get(self.outcome, 0)
+
+    def lines(self) -> list[str]:
+        """One line a threshold, then what keeps the test from passing beside them."""
+        lines = [check.line for check in self.checks]
+        if self.fakes:
+            lines.append(f"smoke test refused: fake provider ({', '.join(self.fakes)}): nothing here is a pass")
+        elif self.errors:
+            failed = "1 question" if self.errors == 1 else f"{self.errors} questions"
+            lines.append(f"smoke test failed: {failed} could not be scored, and it takes none that fails")
+        elif self.left:
+            lines.append(f"smoke test incomplete: {self.left} questions are missing")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "outcome": self.outcome,
+            "exit_code": self.exit_code,
+            "errors": self.errors,
+            "left": self.left,
+            "fakes": list(self.fakes),
+            "thresholds": [
+                {
+                    "metric": check.metric,
+                    "value": check.value,
+                    "threshold": check.threshold,
+                    "n": check.n,
+                    "reached": check.reached,
+                }
+                for check in self.checks
+            ],
+        }
+
+
+def smoke_of(run: RunDir) -> Smoke | None:
+    """A recorded run against the thresholds that its instrument names; ``None`` where it names none.
+
+    Raises
+    ------
+    RecordError
+        When the record cannot be read.
+    """
+    recorded = run.instrument()
+    about: Mapping[str, Any] = recorded["harness"]
+    thresholds: Mapping[str, float] = about.get("thresholds") or {}
+    if not thresholds:
+        return None
+    data = columns(run, list(thresholds))
+    comparable: Collection[str] = about["comparable"]
+    counted = np.isin(data.category, [at for at, name in enumerate(data.categories) if name in comparable])
+    checks = []
+    for metric, threshold in thresholds.items():
+        values = data.values[metric]
+        measured = values[counted & data.ok & ~data.excluded & np.isfinite(values)]
+        value = round(float(measured.mean()), _DIGITS) if len(measured) else None
+        checks.append(Check(metric, value, float(threshold), len(measured)))
+    return Smoke(
+        checks=tuple(checks),
+        errors=int((~data.ok).sum()),
+        left=max(0, int(recorded["census"]["questions"]) - len(data)),
+        fakes=tuple(recorded.get("fakes", ())),
+    )
+
+
+def over(code: int, smokes: Iterable[Smoke | None]) -> int:
+    """The exit code of a sweep: a failed smoke test of any job before all, then what the gate says.
+
+    Parameters
+    ----------
+    code
+        The gate's.
+    smokes
+        Of every job, ``None`` where its benchmark has no thresholds.
+    """
+    codes = {smoke.exit_code for smoke in smokes if smoke is not None}
+    if FAILED in codes:
+        return FAILED
+    return code or max(codes, default=0)

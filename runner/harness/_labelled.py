@@ -1,0 +1,264 @@
+"""Labelled queries of a person's own: CSV or JSON lines, read strictly.
+
+A row is a query and the keys of the memories that answer it:
+
+``query``                      what is searched for
+``keys``                       the memories that answer it: a JSON list, or in CSV also ``a|b``
+``relied_on``, ``used``, ``used_cited``   the same field, as a search is exported that an agent relied on
+``returned``                   what that search gave back; checked against the labels, never scored
+``now``, ``ts``                when it is asked, ISO 8601 (kept as UTC where it names a zone)
+``id``, ``category``, ``namespace``       optional
+``cluster``, ``session``       queries that move together; without either a query stands by itself
+
+An unknown field is an error: a label that is misread without a word would be a wrong figure.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from runner.errors import DatasetError
+from runner.harness._fields import Where, kind
+
+_KEYS: Final = ("keys", "relied_on", "used", "used_cited")
+_WHEN: Final = ("now", "ts")
+_GROUP: Final = ("cluster", "session")
+_KNOWN: Final = frozenset(("query", "returned", "id", "category", "namespace", *_KEYS, *_WHEN, *_GROUP))
+EVERYTHING: Final = "all"  # the category where the file has none
+_LONGEST: Final = 1 << 24  # characters of a cell
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One row. ``keys`` are distinct; ``twice`` and ``empty`` count what was left out of them."""
+
+    line: int
+    query: str
+    keys: tuple[str, ...]
+    id: str
+    category: str
+    cluster: str
+    namespace: str
+    now: datetime | None
+    by_use: bool  # a search that an agent relied on, not a judgement by a person
+    again: bool  # the same query stands further up
+    twice: int
+    empty: int
+    unreturned: int  # keys that the search is said to be relied on for, and did not return
+
+
+class Line(Where):
+    """A line of a person's own file: what is wrong is mended there."""
+
+    def __init__(self, harness: str, place: str) -> None:
+        super().__init__(harness, place, "")
+
+    def fail(self, message: str) -> DatasetError:
+        return DatasetError(f"{self._harness}: {' '.join(f'{self._place}: {message}'.split())}; mend that line")
+
+    def text(self, value: object, *, empty: bool = False) -> str:
+        text = super().text(value, empty=empty)
+        if not text.isascii() and any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
+            raise self.fail("holds half of a character; export it again as UTF-8")
+        return text
+
+
+def decoded(harness: str, source: str, data: bytes) -> str:
+    """A person's file as text.
+
+    Raises
+    ------
+    DatasetError
+        When it is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{harness}: {source} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+
+
+def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
+    """The objects of JSON lines with line number and place; empty lines are skipped.
+
+    Raises
+    ------
+    DatasetError
+        On a line that is no JSON object.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        at = Line(harness, f"{source}, line {number}")
+        try:
+            value = json.loads(line, parse_constant=_no_constant)
+        except RecursionError:
+            raise at.fail("is nested too deeply") from None
+        except ValueError as error:
+            raise at.fail(f"is no JSON ({str(error)[:80]})") from None
+        if not isinstance(value, dict):
+            raise at.fail(f"expected an object, found {kind(value)}")
+        yield number, at, value
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
+    """Every row of a file of labelled queries, in order.
+
+    Parameters
+    ----------
+    harness
+        Its name, for messages.
+    source
+        Name of the file, for messages.
+    data
+        Its bytes: JSON lines when it begins with ``{``, else CSV with a header.
+
+    Raises
+    ------
+    DatasetError
+        Naming the line that is not understood, or when there is none at all.
+    """
+    text = decoded(harness, source, data)
+    rows = objects(harness, source, text) if text.lstrip().startswith("{") else _csv(harness, source, text)
+    found: list[Labelled] = []
+    asked: dict[str, int] = {}
+    ids: dict[str, int] = {}
+    for number, at, row in rows:
+        item = _row(number, at, row, asked)
+        if item.id in ids:
+            raise at.fail(f"the id '{item.id}' stands in line {ids[item.id]} already")
+        ids[item.id] = number
+        found.append(item)
+    if not found:
+        raise DatasetError(f"{harness}: {source} holds no labelled query; it wants a row a query, with query and keys")
+    return found
+
+
+def _csv(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
+    """The rows of a CSV file as objects, empty cells left out, lists of keys taken apart."""
+    before = csv.field_size_limit(_LONGEST)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header: list[str] | None = None
+    end = 0
+    try:
+        for cells in reader:
+            number, end = end + 1, reader.line_num  # a quoted cell may span lines: where it begins
+            at = Line(harness, f"{source}, line {number}")
+            if not any(cell.strip() for cell in cells):
+                continue
+            if header is None:
+                header = _header(at, cells)
+                continue
+            if len(cells) != len(header):
+                raise at.fail(f"has {len(cells)} cells where the header has {len(header)}; quote a cell with commas")
+            row: dict[str, Any] = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
+            for name in (*_KEYS, "returned"):
+                if name in row:
+                    row[name] = _listed(at, row[name])
+                elif name in header and name != "returned":
+                    row[name] = []
+            yield number, at, row
+    except csv.Error as error:
+        raise Line(harness, f"{source}, line {end + 1}").fail(f"is no CSV ({error})") from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _header(at: Line, cells: Sequence[str]) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
+        raise at.fail("the columns are not separated by commas; save the file as comma-separated values")
+    for name in names:
+        if names.count(name) > 1:
+            raise at.fail(f"the column '{name[:60]}' stands twice")
+    if "query" not in names:
+        raise at.fail(
+            f"the first line must name the columns, query and keys among them; it has {', '.join(names)[:80]}"
+        )
+    at.mapping(dict.fromkeys(names), _KNOWN, ())
+    return names
+
+
+def _listed(at: Line, cell: str) -> list[Any]:
+    if not cell.lstrip().startswith("["):
+        return cell.split("|")
+    try:
+        value = json.loads(cell, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise at.fail('a list of keys that begins with [ must be JSON, such as ["a", "b"]') from None
+    return at.list(value)
+
+
+def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> Labelled:
+    at.mapping(row, _KNOWN, ("query",))
+    row = {name: value for name, value in row.items() if value is not None}
+    if "query" not in row:
+        raise at.fail("the query is empty")
+    query = at.text(row["query"])
+    field = _one(at, row, _KEYS)
+    if field is None:
+        raise at.fail("field 'keys' is missing; a query without an answer has an empty list")
+    named = [at.text(str(item) if type(item) is int else item, empty=True).strip() for item in at.list(row[field])]
+    keys = tuple(dict.fromkeys(key for key in named if key))
+    empty = sum(not key for key in named)
+    when, group = _one(at, row, _WHEN), _one(at, row, _GROUP)
+    returned = {at.answer(item) for item in at.list(row["returned"])} if "returned" in row else None
+
+    def told(name: str, default: str) -> str:
+        return at.answer(row[name]).strip() if name in row else default
+
+    alike = hashlib.sha256(" ".join(query.split()).casefold().encode()).hexdigest()[:16]
+    asked[alike] = asked.get(alike, 0) + 1
+    own = f"q-{alike}" + (f"-{asked[alike]}" if asked[alike] > 1 else "")
+    return Labelled(
+        line=number,
+        query=query,
+        keys=keys,
+        id=told("id", own),
+        category=told("category", EVERYTHING),
+        cluster=told(group, "") if group else f"q-{alike}",
+        namespace=told("namespace", ""),
+        now=_time(at, row[when]) if when else None,
+        by_use=field != "keys",
+        again=asked[alike] > 1,
+        twice=len(named) - empty - len(keys),
+        empty=empty,
+        unreturned=0 if returned is None else sum(key not in returned for key in keys),
+    )
+
+
+def _one(at: Line, row: dict[str, Any], names: Sequence[str]) -> str | None:
+    """Which of several names for one field a row has."""
+    there = [name for name in names if name in row]
+    if len(there) > 1:
+        raise at.fail(f"'{there[0]}' and '{there[1]}' are one field under two names; keep one")
+    return there[0] if there else None
+
+
+def _time(at: Line, value: object) -> datetime:
+    return moment(at, at.text(value))
+
+
+def moment(at: Line, text: str) -> datetime:
+    """A time of ISO 8601 without a zone; one with a zone as UTC.
+
+    Raises
+    ------
+    DatasetError
+        When it is none.
+    """
+    try:
+        time = datetime.fromisoformat(text.strip())
+        return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+    except (ValueError, OverflowError):
+        raise at.fail(f"'{text[:40]}' is no time; write 2026-11-30T09:00") from None

@@ -1,0 +1,79 @@
+"""MemoryAgentBench's own rules: what of an answer is compared, and how. Source: ``utils/eval_other_utils.py``.
+
+All compare after SQuAD's normalisation (:func:`runner.score.lexical.squad_tokens`), and the best alias counts.
+
+- **substring exact match**: an alias stands in the answer, anywhere, also inside a word or in a refusal; of EventQA
+  only the first line is looked at, so that reciting the choices is no answer.
+- **exact match**: the answer is an alias and nothing else. What is compared is what the task's prompt asks for: the
+  number of a label, the ``answer`` of a JSON object, else the first line. ``upstream``: the first line, or the whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from runner.score.lexical import squad_tokens, token_f1
+
+_PREFIX: Final = re.compile(r"Answer:(.*)(?:\n|$)", re.IGNORECASE)
+_ANSWER_FIELD: Final = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', re.IGNORECASE)
+_LABEL: Final = re.compile(r"^[\s*_`\"'>]*label\s*[:=]?\s*", re.IGNORECASE)
+_LETTER: Final = re.compile(r"^\s*([A-H])\s*[.):]\s*")
+
+
+def parsed(answer: str) -> str:
+    r"""What follows "Answer:" on its line, else the first line.
+
+    >>> parsed("Well.\nAnswer: Paris\nI am sure.")
+    'Paris'
+    """
+    found = _PREFIX.search(answer)
+    line = (found[1] if found else answer.partition("\n")[0]).strip()
+    return re.sub(r"^Answer:", "", line, flags=re.IGNORECASE).strip()
+
+
+def told(answer: str) -> str:
+    """The answer as the prompts ask for it, out of whatever stands around it.
+
+    >>> [told(answer) for answer in ("label: 4", '{"answer": "C. Fog", "reasoning": "It', "**Label: 7**", "Fog")]
+    ['4', 'C. Fog', '7**', 'Fog']
+    """
+    field = _ANSWER_FIELD.search(answer)
+    if field:
+        try:
+            return str(json.loads(field[1], strict=False))
+        except ValueError:  # an escape that JSON does not know
+            return field[1].strip('"')
+    return _LABEL.sub("", parsed(answer.strip()))
+
+
+def contains(answer: str, golds: Sequence[str]) -> bool:
+    """Whether an alias stands in the answer. One of which nothing is left but articles and punctuation is in none."""
+    said = _plain(answer)
+    return any(gold in said for gold in map(_plain, golds) if gold)
+
+
+def matches(answer: str, golds: Sequence[str], *, letters: bool = False) -> bool:
+    """Whether the answer is one of the aliases. ``letters``: "B.Fog" and "B. Fog" are one choice."""
+    said = _plain(_apart(answer) if letters else answer)
+    return any(said == _plain(_apart(gold) if letters else gold) for gold in golds)
+
+
+def published(answer: str, golds: Sequence[str], *, whole: bool) -> dict[str, float]:
+    """The string metrics as the published code has them: of the first line, or the better of it and the whole."""
+    tried = [answer, parsed(answer)] if whole else [parsed(answer)]
+    return {
+        "exact_match": float(any(matches(one, golds) for one in tried)),
+        "substring_exact_match": float(any(contains(one, golds) for one in tried)),
+        "token_f1": max(token_f1(one, gold) for one in tried for gold in golds),
+    }
+
+
+def _plain(text: str) -> str:
+    return " ".join(squad_tokens(text))
+
+
+def _apart(text: str) -> str:
+    return _LETTER.sub(r"\1 ", text)

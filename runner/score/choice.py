@@ -1,0 +1,162 @@
+"""An answer that names one of a few words or letters, read strictly: exactly one, or none and the reason why.
+
+Nothing is guessed from words that merely resemble a name. In this order, and the first that says anything decides:
+
+1. a JSON object with a field ``choice``, ``answer``, ``option``, ``label`` or ``letter``;
+2. an answer that is the name and nothing else, whatever brackets, emphasis or quotes are around it;
+3. a letter and after it, word for word, the option that it stands for ("B. Plan C");
+4. statements such as "Answer: B" or "the correct option is (B)", where they all say the same;
+5. a letter with which the answer begins or that stands in brackets, or a word wherever it stands; all the same again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_FIELDS: Final = frozenset({"choice", "answer", "option", "label", "letter"})
+_FENCE: Final = re.compile(r"\s*```\w*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+_EDGE: Final = " \t\r\n*_`\"'“”‘’()[]<>.:;,!#"
+_STATED: Final = (
+    r"\b(?:answer|choice|option|label|verdict)\b(?:\s+(?:is|would\s+be|must\s+be))?"
+    r"(?:\s+(?:option|choice|letter))?\s*[:=]?[\s*_`\"'(\[]*"
+)
+_LED: Final = re.compile(r"[\s*_`\"'(\[]*([A-Za-z])[*_`\"']*[.):\]]+[*_`\"']*\s*(\S.*)", re.DOTALL)
+_LONGEST: Final = 200_000  # characters of an answer that are looked at
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an answer names: ``value``, empty when it names none or several; ``why`` says which.
+
+    ``several`` is true when it named more than one: it answered, and chose nothing.
+    """
+
+    value: str
+    why: str = ""
+    several: bool = False
+
+
+def letter(answer: str, options: Mapping[str, str]) -> Choice:
+    """The option that an answer to a multiple choice names by its letter.
+
+    The text of an option without its letter is no choice: published scorers compare letters.
+
+    Parameters
+    ----------
+    answer
+        What was answered.
+    options
+        Letter, a capital, to text.
+
+    >>> letter("The answer is (B).", {"A": "Rome", "B": "Oslo"}).value
+    'B'
+    >>> letter("A or B", {"A": "Rome", "B": "Oslo"}).why
+    'names A and B'
+    """
+    text = answer[:_LONGEST]
+    fields = _fields(text)
+    if fields is not None:
+        return _one((letter(value, options).value or value for value in fields), options)
+    bare = text.strip(_EDGE).upper()
+    if bare in options:
+        return Choice(bare)
+    led = _LED.fullmatch(text)
+    if led and _words(led[2]) == _words(options.get(led[1].upper(), "")):
+        return Choice(led[1].upper())
+    # "A" before a word is an article as likely as a choice ("the answer is a dog"), and so is a letter inside an
+    # option's text ("Plan C"): what counts is a letter that is marked as one.
+    some = rf"([{(one := ''.join(options))}](?:\s*(?:,|/|&|\bor\b|\band\b)\s*[{one}]\b)*)"
+    ends = r"(?=\s*(?:[.):,;\]*_\"'`\n–—]|-\s|$)|\s+(?:is|was|because|since|as)\b)"
+    stated = re.findall(rf"(?i:{_STATED}){some}{ends}", text) + re.findall(
+        rf"(?i:{_STATED}([{one}]))(?=[.)\]*_\"'`\s]*(?:\n|$))", text
+    )
+    marked = re.findall(rf"\A[\s*_`\"'(\[]*{some}{ends}", text) + re.findall(rf"\(([{one}])\)", text)
+    lists = stated or marked
+    return _one((name for item in lists for name in re.findall(rf"\b[{one}]\b", item.upper())), options)
+
+
+def word(answer: str, forms: Mapping[str, re.Pattern[str]]) -> Choice:
+    """The one of a few words that an answer names.
+
+    Parameters
+    ----------
+    answer
+        What was answered.
+    forms
+        Each name, and the pattern of its forms as whole words.
+    """
+    text = answer[:_LONGEST]
+    fields = _fields(text)
+    if fields is not None:
+        return _one((name for value in fields for name in list(_named(value, forms)) or [value]), forms)
+    bare = text.strip(_EDGE)
+    alone = [name for name, form in forms.items() if form.fullmatch(bare)]
+    if alone:
+        return _one(alone, forms)
+    stated = [
+        name
+        for match in re.finditer(rf"{_STATED}(\w+)", text, re.IGNORECASE)
+        for name, form in forms.items()
+        if form.fullmatch(match[1])
+    ]
+    return _one(stated or _named(text, forms), forms)
+
+
+_NLI: Final = {
+    "entailment": re.compile(r"\bentail(?:s|ed|ment|ments)?\b", re.IGNORECASE),
+    "neutral": re.compile(r"\bneutral\b", re.IGNORECASE),
+    "contradiction": re.compile(r"\bcontradict(?:s|ed|ion|ions|ory)?\b", re.IGNORECASE),
+}
+
+
+def nli(answer: str) -> Choice:
+    """Which of entailment, neutral and contradiction an answer names.
+
+    >>> nli("Contradiction.").value
+    'contradiction'
+    >>> nli("neither entailment nor contradiction").several
+    True
+    """
+    return word(answer, _NLI)
+
+
+def _one(found: Iterable[str], known: Collection[str]) -> Choice:
+    """The single thing that was found, if it is one that there is."""
+    names = list(dict.fromkeys(found))
+    if not names:
+        return Choice("", "names none")
+    if len(names) > 1:
+        return Choice("", f"names {' and '.join(' '.join(name.split())[:_SHOWN] for name in names[:4])}", several=True)
+    if names[0] not in known:
+        return Choice("", f"names '{' '.join(names[0].split())[:_SHOWN]}', which is none of {', '.join(known)}")
+    return Choice(names[0])
+
+
+def _fields(text: str) -> list[str] | None:
+    """What the fields of an answer in JSON say; ``None`` when the answer is no JSON object with one of them."""
+    fenced = _FENCE.fullmatch(text)
+    inner = (fenced[1] if fenced else text).strip()
+    if not inner.startswith("{"):
+        return None
+    try:
+        # Pairs, so that a key that stands twice is seen twice.
+        pairs = json.loads(inner, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(pairs, list) or not all(isinstance(pair, tuple) for pair in pairs):
+        return None
+    said = [value for key, value in pairs if key.lower() in _FIELDS]
+    return [value if isinstance(value, str) else json.dumps(value) for value in said] or None
+
+
+def _named(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
+    return (name for name, form in forms.items() if form.search(text))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
