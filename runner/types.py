@@ -104,7 +104,7 @@ class Question(Struct, frozen=True, kw_only=True):
     tags: dict[str, str] = field(default_factory=dict)
     rubric: str = ""  # the rubric file that the benchmark grades this question by; empty: the judge's own
     prompt: str = ""  # the prompt file that the benchmark asks this question with; empty: the reader's own
-    reading: str = ""  # what a reader is asked in place of `text`, which alone a memory is searched by: with its choices
+    reading: str = ""  # what a reader is asked, with its choices; a memory is searched by `text` alone
     cluster: str = ""  # which questions it moves with, where one history is asked by several; empty: the scenario's
     rule: str = ""  # the benchmark's own rule that grades the answer without a judge (`Harness.grade`); empty: a judge
 
@@ -117,7 +117,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]
     questions: tuple[Question, ...]
     drop_derived: bool = False  # everything that can be rebuilt is deleted between writing and reading
-    existing: str = ""  # the namespace of a corpus that is there already: it is searched, never reset, written or erased
+    existing: str = ""  # namespace of a corpus that is there already: searched, never reset, written or erased
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -252,7 +252,7 @@ class Row(Struct, kw_only=True, omit_defaults=True):
 
 
 class Passage(Struct, frozen=True, kw_only=True):
-    """One event as it was told to the memory: what a failure is held against."""
+    """One event as it was told, its time in front: what a failure is held against."""
 
     id: str
     text: str

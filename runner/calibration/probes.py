@@ -17,8 +17,8 @@ from typing import Final
 from runner.calibration import phrases
 from runner.config import SliceConfig
 from runner.errors import UsageError
-from runner.stats.allocation import shares
 from runner.harness import Harness
+from runner.stats.allocation import shares
 from runner.types import GOLD_EXCLUDED, Question
 
 RIGHT: Final = "right"

@@ -125,7 +125,7 @@ def _print(
         chosen = missed.chosen(asked.stage, wanted)
         for shown in failures.listed(islice(missed.misses(asked.stage, wanted), limit)):
             out.print(shown)
-        if chosen > limit:
+        if chosen > limit > 0:
             out.print(text(f"\n{chosen - limit} of {counted(chosen, 'miss', 'misses')} not shown (--limit N)", "dim"))
     for name, reason in broken:
         out.print(text(f"\n{name}: {reason}", "red"))

@@ -144,7 +144,8 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
     for flag in flags:
         name = flag.split("=")[0]
         if flag.startswith("-") and name not in _FLAGS:
-            raise UsageError(f"{name}: no such flag{did_you_mean(name, (*_FLAGS, *SHORTHAND))}; see python -m runner --help")
+            hint = did_you_mean(name, (*_FLAGS, *SHORTHAND))
+            raise UsageError(f"{name}: no such flag{hint}; see python -m runner --help")
     folders_of_code.add(mine)
     problems = _secret_files(mine)
     chosen: dict[str, list[Path]] = {}

@@ -1,6 +1,6 @@
 """Flags that other harnesses taught people, as the config keys that they mean.
 
-A flag is written out before anything else reads the command line, so that the record and every message speak of the key.
+A flag is written out before anything else reads the command line: the record and every message speak of the key.
 """
 
 from __future__ import annotations

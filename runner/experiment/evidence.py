@@ -8,7 +8,7 @@ from typing import Final
 
 from runner.safe import mask
 from runner.score.lexical import squad_tokens
-from runner.system import MemorySystem
+from runner.system import MemorySystem, dated
 from runner.types import Passage, Question, Scenario
 
 log = logging.getLogger("runner")
@@ -36,7 +36,8 @@ class Evidence:
         Those that the benchmark labels, else the first few in which a gold answer stands word by word.
         """
         wanted = set(question.gold.evidence) or self._located(question)
-        found = tuple(Passage(id=e.id, text=e.text) for e in self._scenario.events if e.id in wanted) if wanted else ()
+        told = (event for event in self._scenario.events if event.id in wanted) if wanted else ()
+        found = tuple(Passage(id=event.id, text=dated(event).text) for event in told)
         if not found:
             return found, None
         try:

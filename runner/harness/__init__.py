@@ -82,9 +82,9 @@ class Harness:
     rules: ClassVar[tuple[str, ...]] = ()
     # Tags of its questions that a summary has a group for, one a value, beside those of the categories.
     tags: ClassVar[tuple[str, ...]] = ()
-    # Its answers name a category: the metrics ``said_<category>`` (1 or 0) of every row give F1 by category and macro-F1.
+    # Its answers name a category: the metrics ``said_<category>`` (1 or 0) of every row give F1 by category, macro-F1.
     classifies: ClassVar[bool] = False
-    # An answerable question and its unanswerable twin share a cluster: a summary scores the pairs that are whole as well
+    # An answerable question and its unanswerable twin share a cluster: a summary scores whole pairs as well
     # (:func:`runner.score.support.group_scores`).
     paired: ClassVar[bool] = False
     Settings: ClassVar[type[Strict]] = NoSettings

@@ -31,18 +31,15 @@ from pydantic import Field
 
 from runner.config import Dataset, Strict
 from runner.errors import DatasetError
-from runner.harness import DatasetInfo, Harness
 from runner.harness._beam import Chat, parse
 from runner.harness._beam_questions import ABSTENTION, GOLD, ORDERING
 from runner.harness._beam_source import Found, Raw, find, raw_chats
 from runner.harness._fields import some
-from runner.harness._patches import PatchReport
-from runner.harness._patching import Patching
+from runner.harness._published import Published
 from runner.score.ordering import align, items_in, lines_in, ordering
 from runner.score.retrieval import profile
 from runner.types import Event, Gold, Hit, Question, Scenario
 
-LICENCE: Final = "CC BY-SA 4.0 (Hugging Face copy)"
 SINGLE_EVENT: Final = "single_event"  # flag of an ordering question whose reference has one event
 _POINT: Final = "beam_point"
 _UNASKED: Final = "beam_point_unasked"
@@ -58,8 +55,10 @@ class BeamSettings(Strict):
     more: Annotated[tuple[Dataset, ...], Field(exclude=True)] = ()
 
 
-class Beam(Harness):
+class Beam(Published):
     name = "beam"
+    title = "BEAM"
+    licence = "CC BY-SA 4.0 (Hugging Face copy)"
     categories: ClassVar = {name: name for name in GOLD}
     aliases: ClassVar = {name.replace("_", "-"): name for name in GOLD} | {
         "multi-hop-reasoning": "multi_session_reasoning"
@@ -75,20 +74,12 @@ class Beam(Harness):
     def _found(self) -> Found:
         return find(self.name, self.config.dataset, self.settings.more, self.settings.size)
 
-    @cached_property
-    def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
+    def verified(self) -> Found:
+        return self._found
 
-    def dataset(self) -> DatasetInfo:
-        return DatasetInfo(
-            name=f"BEAM {self.settings.size}",
-            version=self.config.dataset.version,
-            sha256=self._found.sha256,
-            pinned=self._found.pinned,
-            licence=LICENCE,
-            source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
-        )
+    @property
+    def described(self) -> str:
+        return f"{self.title} {self.settings.size}"
 
     def _chats(self) -> Iterator[tuple[Raw, Chat]]:
         empty = True
@@ -98,8 +89,8 @@ class Beam(Harness):
         if empty:
             raise DatasetError(f"{self.name}: the data holds no chat; give another copy with harness.dataset.path")
 
-    def read(self) -> Iterator[Scenario]:
-        return self._patching.applied(self._scenario(raw.name, chat) for raw, chat in self._chats())
+    def scenarios(self) -> Iterator[Scenario]:
+        return (self._scenario(raw.name, chat) for raw, chat in self._chats())
 
     def _scenario(self, name: str, chat: Chat) -> Scenario:
         name = f"{self.settings.size}-{name}"
@@ -167,11 +158,7 @@ class Beam(Harness):
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
-    def patch_report(self) -> PatchReport | None:
-        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
-
-    def check(self) -> list[str]:
-        info = self.dataset()
+    def counts(self) -> list[str]:
         by_ability: Counter[str] = Counter()
         met: Counter[str] = Counter()
         texts: Counter[str] = Counter()
@@ -192,10 +179,7 @@ class Beam(Harness):
                 where = f"{self.settings.size}-{raw.name}/{number}"
                 unresolved += [f"{where} {cited}" for cited in probe.unresolved]
         twice = sorted({name for name in names if names.count(name) > 1})
-        report = self.patch_report()
-        pinned = "as pinned" if info.pinned else "unpinned"
         return [
-            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
             f"chats {chats}, messages {messages}, questions {by_ability.total()}, rubric points {points}",
             "questions by ability: " + ", ".join(f"{name} {by_ability[name]}" for name in GOLD),
             *(f"{trap}: {met[trap]}" for trap in sorted(met)),
@@ -205,7 +189,6 @@ class Beam(Harness):
             f"questions but abstentions without resolvable evidence, no retrieval metric: {blind}",
             f"question texts asked more than once: {sum(times > 1 for times in texts.values())}",
             f"chat ids that stand twice: {len(twice)}" + (f" ({some(twice)})" if twice else ""),
-            *(report.lines() if report else ()),
         ]
 
 

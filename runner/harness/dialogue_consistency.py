@@ -33,11 +33,9 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness import DatasetInfo, Harness
 from runner.harness._dialogue_nli import LABELS, File, Pair, find, pairs
 from runner.harness._fields import some
-from runner.harness._patches import PatchReport
-from runner.harness._patching import Patching
+from runner.harness._published import Published
 from runner.harness._sampling import drawn
 from runner.harness._synthetic import Draw
 from runner.score.choice import nli
@@ -45,7 +43,6 @@ from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
-LICENCE: Final = "none stated by the authors (a copy on Hugging Face says MIT)"
 RULE: Final = "nli_label"
 PROMPT: Final = "judge/rubrics/entailment"
 _TRIES: Final = 50  # draws a distractor may take before the pool is gone through
@@ -71,8 +68,10 @@ class _Index:
     premises: tuple[str, ...] = ()  # that may distract, each once
 
 
-class DialogueConsistency(Harness):
+class DialogueConsistency(Published):
     name = "dialogue_consistency"
+    title = "Dialogue NLI"
+    licence = "none stated by the authors (a copy on Hugging Face says MIT)"
     categories: ClassVar = {label: label for label in LABELS}
     aliases: ClassVar = {"positive": "entailment", "negative": "contradiction"}  # as the published files spell them
     comparable = frozenset(LABELS)
@@ -87,20 +86,12 @@ class DialogueConsistency(Harness):
     def _file(self) -> File:
         return find(self.name, self.config.dataset, self.settings.split)
 
-    @cached_property
-    def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
+    def verified(self) -> File:
+        return self._file
 
-    def dataset(self) -> DatasetInfo:
-        return DatasetInfo(
-            name=f"Dialogue NLI {self.settings.split}",
-            version=self.config.dataset.version,
-            sha256=self._file.sha256,
-            pinned=self._file.pinned,
-            licence=LICENCE,
-            source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
-        )
+    @property
+    def described(self) -> str:
+        return f"{self.title} {self.settings.split}"
 
     @cached_property
     def _index(self) -> _Index:
@@ -122,12 +113,12 @@ class DialogueConsistency(Harness):
         return index
 
     def read(self) -> Iterator[Scenario]:
-        return self._settled(self._patching.applied(self._scenarios(), self._names))
+        return self._settled(super().read())
 
-    def _names(self) -> list[str]:
+    def unasked(self) -> list[str]:
         return [pair.id for pair in pairs(self.name, self._file)]
 
-    def _scenarios(self) -> Iterator[Scenario]:
+    def scenarios(self) -> Iterator[Scenario]:
         for pair in pairs(self.name, self._file):
             if pair.id in self._index.asked:
                 yield self._scenario(pair)
@@ -221,14 +212,7 @@ class DialogueConsistency(Harness):
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
-    def flags(self, question: Question) -> tuple[str, ...]:
-        return self._patching.flags(question)
-
-    def patch_report(self) -> PatchReport | None:
-        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
-
-    def check(self) -> list[str]:
-        info = self.dataset()
+    def counts(self) -> list[str]:
         index = self._index
         by_label: Counter[str] = Counter()
         asked: Counter[str] = Counter()
@@ -254,11 +238,8 @@ class DialogueConsistency(Harness):
             for (one, two), found in labels.items()
             if one < two and (two, one) in labels and labels[two, one] != found
         )
-        report = self.patch_report()
-        pinned = "as pinned" if info.pinned else "unpinned"
         chosen = self.settings
         return [
-            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), licence: {info.licence}",
             f"pairs {total}: " + ", ".join(f"{label} {by_label[label]}" for label in LABELS),
             "labels as the file spells them: " + ", ".join(f"{name} {n}" for name, n in sorted(spelled.items())),
             "pairs by rule (dtype; tells the label, goes nowhere): "
@@ -271,7 +252,6 @@ class DialogueConsistency(Harness):
             f"pairs that stand more than once: {total - len(labels)}; of them with two labels: {len(torn)}",
             f"pairs that stand the other way round with another label: {reverse}",
             f"ids that stand twice, told apart by /2: {len(repeated)}" + (f" ({some(repeated)})" if repeated else ""),
-            *(report.lines() if report else ()),
         ]
 
 

@@ -28,18 +28,15 @@ from typing import ClassVar, Final
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness import DatasetInfo, Harness
 from runner.harness._longmemeval import ABSTENTION, PREFERENCE, TEMPORAL, TYPES, UPDATE, Item, parse
 from runner.harness._longmemeval_stale import facts, stale
 from runner.harness._longmemeval_traps import Traps
-from runner.harness._patches import PatchReport
-from runner.harness._patching import Patching
+from runner.harness._published import Published
 from runner.harness._stream import LargeFile, records, verified
 from runner.score.lexical import token_f1
 from runner.score.retrieval import profile
 from runner.types import Event, Gold, Hit, Question, Scenario
 
-LICENCE: Final = "MIT"
 PUBLISHED: Final = {
     "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c": "it is oracle: harness=longmemeval_oracle",
     "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442": "it is S: harness=longmemeval",
@@ -59,8 +56,10 @@ class LongMemEvalSettings(Strict):
     stale_check: bool = False
 
 
-class LongMemEval(Harness):
+class LongMemEval(Published):
     name = "longmemeval"
+    title = "LongMemEval"
+    licence = "MIT"
     categories: ClassVar = {name: name for name in TYPES}
     # Names in the paper's tables and in other harnesses.
     aliases: ClassVar = {
@@ -84,20 +83,8 @@ class LongMemEval(Harness):
     def _file(self) -> LargeFile:
         return verified(self.name, self.config.dataset, PUBLISHED)
 
-    @cached_property
-    def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
-
-    def dataset(self) -> DatasetInfo:
-        return DatasetInfo(
-            name="LongMemEval",
-            version=self.config.dataset.version,
-            sha256=self._file.sha256,
-            pinned=self._file.pinned,
-            licence=LICENCE,
-            source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
-        )
+    def verified(self) -> LargeFile:
+        return self._file
 
     def _items(self) -> Iterator[Item]:
         number = -1
@@ -108,8 +95,8 @@ class LongMemEval(Harness):
                 f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
             )
 
-    def read(self) -> Iterator[Scenario]:
-        return self._patching.applied(self._scenario(item) for item in self._items())
+    def scenarios(self) -> Iterator[Scenario]:
+        return (self._scenario(item) for item in self._items())
 
     def _scenario(self, item: Item) -> Scenario:
         return Scenario(
@@ -185,23 +172,12 @@ class LongMemEval(Harness):
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
-    def flags(self, question: Question) -> tuple[str, ...]:
-        return self._patching.flags(question)
-
-    def patch_report(self) -> PatchReport | None:
-        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
-
-    def check(self) -> list[str]:
-        info = self.dataset()
+    def counts(self) -> list[str]:
         traps = Traps()
         for item in self._items():
             traps.take(item)
-        report = self.patch_report()
-        pinned = "as pinned" if info.pinned else "unpinned"
         return [
-            f"LongMemEval {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
             *traps.lines(),
-            *(report.lines() if report else ()),
         ]
 
 

@@ -33,19 +33,16 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness import DatasetInfo, Harness
 from runner.harness._membench import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
 from runner.harness._membench_noise import Pool, ranked
 from runner.harness._membench_source import REFLECTIVE, Found, Raw, find, raw_trajectories
 from runner.harness._membench_traps import Traps
-from runner.harness._patches import PatchReport
-from runner.harness._patching import Patching
+from runner.harness._published import Published
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Fact, Gold, Hit, Label, Question, Scenario
 
-LICENCE: Final = "MIT by the badge of its README; no licence file"
 RULE: Final = "membench_letter"
 PROMPT: Final = "membench_choice"
 CATEGORIES: Final = (
@@ -66,8 +63,10 @@ class MemBenchSettings(Strict):
     noise: Annotated[int, Field(ge=0, le=100_000)] = 0
 
 
-class MemBench(Harness):
+class MemBench(Published):
     name = "membench"
+    title = "MemBench"
+    licence = "MIT by the badge of its README; no licence file"
     categories: ClassVar = {name: name for name in CATEGORIES}
     aliases: ClassVar = {  # names of the joined files
         "FirstAgentLowLevel": "participation-factual",
@@ -87,20 +86,8 @@ class MemBench(Harness):
     def _found(self) -> Found:
         return find(self.name, self.config.dataset)
 
-    @cached_property
-    def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
-
-    def dataset(self) -> DatasetInfo:
-        return DatasetInfo(
-            name="MemBench",
-            version=self.config.dataset.version,
-            sha256=self._found.sha256,
-            pinned=self._found.pinned,
-            licence=LICENCE,
-            source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
-        )
+    def verified(self) -> Found:
+        return self._found
 
     def _raw(self) -> Iterator[Raw]:
         empty = True
@@ -130,12 +117,12 @@ class MemBench(Harness):
         return pool
 
     def read(self) -> Iterator[Scenario]:
-        return self._settled(self._patching.applied(self._scenarios(), self._names))
+        return self._settled(super().read())
 
-    def _names(self) -> list[str]:
+    def unasked(self) -> list[str]:
         return [name_of(view_of(self.name, raw), raw) for raw in self._raw()]
 
-    def _scenarios(self) -> Iterator[Scenario]:
+    def scenarios(self) -> Iterator[Scenario]:
         for raw in self._raw():
             if self._sampled is None or name_of(view_of(self.name, raw), raw) in self._sampled:
                 yield self._scenario(parse(self.name, raw))
@@ -221,14 +208,7 @@ class MemBench(Harness):
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
-    def flags(self, question: Question) -> tuple[str, ...]:
-        return self._patching.flags(question)
-
-    def patch_report(self) -> PatchReport | None:
-        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
-
-    def check(self) -> list[str]:
-        info = self.dataset()
+    def counts(self) -> list[str]:
         traps = Traps()
         asked: Counter[str] = Counter()
         for raw in self._raw():
@@ -236,15 +216,11 @@ class MemBench(Harness):
             category = _category(trajectory.view, trajectory.task)
             traps.take(trajectory, category)
             asked[category] += self._sampled is None or trajectory.name in self._sampled
-        report = self.patch_report()
-        pinned = "as pinned" if info.pinned else "unpinned"
         chosen = self.settings
         return [
-            f"MemBench {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), licence: {info.licence}",
             *traps.lines(),
             f"asked: {asked.total()} (sample {chosen.sample or 'all'} a category, seed {chosen.seed}, noise "
             f"{chosen.noise} messages a stream): " + ", ".join(f"{name} {n}" for name, n in asked.items()),
-            *(report.lines() if report else ()),
         ]
 
 

@@ -42,7 +42,6 @@ from pydantic import Field
 
 from runner.config import Dataset, Strict, did_you_mean
 from runner.errors import ConfigError, DatasetError
-from runner.harness import DatasetInfo, Harness
 from runner.harness import _memoryagentbench as mab
 from runner.harness._fields import Where
 from runner.harness._longmemeval import PREFERENCE, TEMPORAL, UPDATE
@@ -52,14 +51,12 @@ from runner.harness._memoryagentbench_rules import contains, matches, parsed, pu
 from runner.harness._memoryagentbench_source import Found, columns, find
 from runner.harness._memoryagentbench_told import Told, tell
 from runner.harness._memoryagentbench_traps import Traps
-from runner.harness._patches import PatchReport
-from runner.harness._patching import Patching
+from runner.harness._published import Published
 from runner.harness._rows import rows
 from runner.score.lexical import is_abstention, rouge_l
 from runner.score.retrieval import profile
 from runner.types import ABSTAIN, CORRECT, WRONG, Gold, Hit, Label, Question, Scenario
 
-LICENCE: Final = "MIT"
 SOURCE: Final = "source"  # tag: the sub-dataset
 TYPE: Final = "question_type"  # tag of LongMemEval's questions
 
@@ -86,8 +83,10 @@ class MemoryAgentBenchSettings(Strict):
     movies: Annotated[Dataset, Field(exclude=True)] = Dataset()  # entity2id.json
 
 
-class MemoryAgentBench(Harness):
+class MemoryAgentBench(Published):
     name = "memoryagentbench"
+    title = "MemoryAgentBench"
+    licence = "MIT"
     categories: ClassVar = {name: name for name in mab.SPLITS}
     aliases: ClassVar = {
         "ar": mab.RETRIEVAL,
@@ -119,10 +118,6 @@ class MemoryAgentBench(Harness):
         return find(self.name, self.config.dataset, self.settings.more, movies)
 
     @cached_property
-    def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
-
-    @cached_property
     def _movies(self) -> Movies:
         if self._found.movies is None:
             raise DatasetError(
@@ -132,16 +127,8 @@ class MemoryAgentBench(Harness):
             )
         return Movies.read(self.name, self._found.movies)
 
-    def dataset(self) -> DatasetInfo:
-        return DatasetInfo(
-            name="MemoryAgentBench",
-            version=self.config.dataset.version,
-            sha256=self._found.sha256,
-            pinned=self._found.pinned,
-            licence=LICENCE,
-            source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
-        )
+    def verified(self) -> Found:
+        return self._found
 
     def _items(self) -> Iterator[tuple[str, mab.Item]]:
         """Every chosen row that asks something, with the name of its scenario, which counts rows of its source."""
@@ -168,10 +155,9 @@ class MemoryAgentBench(Harness):
         names = self.settings.sources
         return not names or any(fnmatchcase(source, name) or source == name for name in names)
 
-    def read(self) -> Iterator[Scenario]:
+    def scenarios(self) -> Iterator[Scenario]:
         asking = ((name, item) for name, item in self._items() if item.questions)
-        made = (self._scenario(name, item, self._told(name, item)) for name, item in asking)
-        return self._patching.applied(made)
+        return (self._scenario(name, item, self._told(name, item)) for name, item in asking)
 
     def _told(self, name: str, item: mab.Item) -> Told:
         return tell(Where(self.name, name, MEANT), item, self.settings.chunk_tokens)
@@ -273,24 +259,13 @@ class MemoryAgentBench(Harness):
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
-    def flags(self, question: Question) -> tuple[str, ...]:
-        return self._patching.flags(question)
-
-    def patch_report(self) -> PatchReport | None:
-        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
-
-    def check(self) -> list[str]:
-        info = self.dataset()
+    def counts(self) -> list[str]:
         traps = Traps()
         for name, item in self._items():
             held = self._told(name, item)
             traps.take(item, self._scenario(name, item, held), held)
-        report = self.patch_report()
-        pinned = "as pinned" if info.pinned else "unpinned"
         return [
-            f"MemoryAgentBench {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
             *traps.lines(),
-            *(report.lines() if report else ()),
         ]
 
 

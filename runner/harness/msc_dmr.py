@@ -26,19 +26,16 @@ from typing import ClassVar, Final
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness import DatasetInfo, Harness
 from runner.harness._jsonl import json_lines
 from runner.harness._msc_dmr import Item, parse
 from runner.harness._msc_dmr_traps import Traps
-from runner.harness._patches import PatchReport
-from runner.harness._patching import Patching
+from runner.harness._published import Published
 from runner.harness._stream import LargeFile, verified
 from runner.score.delivered import answer_recall
 from runner.score.lexical import rouge_l
 from runner.score.retrieval import profile
 from runner.types import Event, Gold, Hit, Question, Scenario
 
-LICENCE: Final = "Apache-2.0"
 NOW: Final = datetime(2023, 10, 12, 12)  # the day the paper appeared; the data has no date of its own
 _DMR: Final = "dmr"
 _OWN: Final = "msc_dmr"  # the prompt and the rubric
@@ -50,8 +47,10 @@ class MscDmrSettings(Strict):
     current_session: bool = True
 
 
-class MscDmr(Harness):
+class MscDmr(Published):
     name = "msc_dmr"
+    title = "MSC-Self-Instruct"
+    licence = "Apache-2.0"
     categories: ClassVar = {_DMR: _DMR}
     aliases: ClassVar = {"deep-memory-retrieval": _DMR}
     comparable = frozenset({_DMR})
@@ -65,20 +64,8 @@ class MscDmr(Harness):
     def _file(self) -> LargeFile:
         return verified(self.name, self.config.dataset)
 
-    @cached_property
-    def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
-
-    def dataset(self) -> DatasetInfo:
-        return DatasetInfo(
-            name="MSC-Self-Instruct",
-            version=self.config.dataset.version,
-            sha256=self._file.sha256,
-            pinned=self._file.pinned,
-            licence=LICENCE,
-            source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
-        )
+    def verified(self) -> LargeFile:
+        return self._file
 
     def _items(self) -> Iterator[tuple[str, Item]]:
         """Every row with the name of its scenario: its place in the file, for the rows have no id of their own."""
@@ -90,8 +77,8 @@ class MscDmr(Harness):
                 f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
             )
 
-    def read(self) -> Iterator[Scenario]:
-        return self._patching.applied(self._scenario(name, item) for name, item in self._items())
+    def scenarios(self) -> Iterator[Scenario]:
+        return (self._scenario(name, item) for name, item in self._items())
 
     def _scenario(self, name: str, item: Item) -> Scenario:
         told = item.sessions if self.settings.current_session else item.sessions[:-1]
@@ -139,23 +126,12 @@ class MscDmr(Harness):
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
-    def flags(self, question: Question) -> tuple[str, ...]:
-        return self._patching.flags(question)
-
-    def patch_report(self) -> PatchReport | None:
-        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
-
-    def check(self) -> list[str]:
-        info = self.dataset()
+    def counts(self) -> list[str]:
         traps = Traps()
         for name, item in self._items():
             traps.take(name, item, current=self.settings.current_session)
-        report = self.patch_report()
-        pinned = "as pinned" if info.pinned else "unpinned"
         return [
-            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
             *traps.lines(),
-            *(report.lines() if report else ()),
         ]
 
 

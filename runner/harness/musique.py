@@ -29,12 +29,10 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness import DatasetInfo, Harness
 from runner.harness._jsonl import json_lines
 from runner.harness._musique import COMPOSITIONS, HOPS, Item, parse
 from runner.harness._musique_traps import Traps
-from runner.harness._patches import PatchReport
-from runner.harness._patching import Patching
+from runner.harness._published import Published
 from runner.harness._sampling import drawn
 from runner.harness._stream import LargeFile, verified
 from runner.score.lexical import exact_match, is_abstention, token_f1
@@ -42,7 +40,6 @@ from runner.score.retrieval import profile
 from runner.score.support import ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
-LICENCE: Final = "CC BY 4.0"
 PUBLISHED: Final = {
     "15fa63794d18a94ce12411aca6e2327e65b6e83b0b1490efab3f1962e48abf3b": "it is the answerable dev set: harness=musique",
     "8cab31d56a3a1c4ef491b205a8dab3f1ac9c66e472098c6cf1de4e20294f7a4a": "it is the full dev set: harness=musique_full",
@@ -61,8 +58,10 @@ class MuSiQueSettings(Strict):
     seed: int = 7
 
 
-class MuSiQue(Harness):
+class MuSiQue(Published):
     name = "musique"
+    title = "MuSiQue"
+    licence = "CC BY 4.0"
     categories: ClassVar = {name: name for name in HOPS}
     aliases: ClassVar = {f"{name[0]}-{name[1:]}": name for name in HOPS}
     comparable = frozenset(HOPS)
@@ -78,24 +77,16 @@ class MuSiQue(Harness):
     def _file(self) -> LargeFile:
         return verified(self.name, self.config.dataset, PUBLISHED)
 
-    @cached_property
-    def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
-
     @property
     def _full(self) -> bool:
         return self.settings.set == "full"
 
-    def dataset(self) -> DatasetInfo:
-        return DatasetInfo(
-            name=f"MuSiQue {self.settings.set}",
-            version=self.config.dataset.version,
-            sha256=self._file.sha256,
-            pinned=self._file.pinned,
-            licence=LICENCE,
-            source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
-        )
+    def verified(self) -> LargeFile:
+        return self._file
+
+    @property
+    def described(self) -> str:
+        return f"{self.title} {self.settings.set}"
 
     # --- which rows ------------------------------------------------------------------------------------------------
 
@@ -138,10 +129,13 @@ class MuSiQue(Harness):
             )
         return drawn(by_hops, size, self.settings.seed)
 
+    def scenarios(self) -> Iterator[Scenario]:
+        return (self._scenario(item) for item in self._items())
+
     def read(self) -> Iterator[Scenario]:
         chosen = self._chosen
         # Patches before the draw: one that was written for a question outside the sample is no fault.
-        whole = self._patching.applied(self._scenario(item) for item in self._items())
+        whole = super().read()
         return (scenario for scenario in whole if scenario.cluster in chosen)
 
     def _scenario(self, item: Item) -> Scenario:
@@ -214,24 +208,14 @@ class MuSiQue(Harness):
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
-    def flags(self, question: Question) -> tuple[str, ...]:
-        return self._patching.flags(question)
-
-    def patch_report(self) -> PatchReport | None:
-        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
-
-    def check(self) -> list[str]:
-        info = self.dataset()
+    def counts(self) -> list[str]:
         chosen = self._chosen
         traps = Traps()
         asked: Counter[str] = Counter()
         for item in self._items():
             traps.take(item)
             asked[item.composition] += item.id in chosen
-        report = self.patch_report()
-        pinned = "as pinned" if info.pinned else "unpinned"
         lines = [
-            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
             *traps.lines(),
         ]
         if self._full:
@@ -242,7 +226,7 @@ class MuSiQue(Harness):
                 f"sample {self.settings.sample} of {'pairs' if self._full else 'questions'}, "
                 f"seed {self.settings.seed}: questions {asked.total()} ({by})"
             )
-        return [*lines, *(report.lines() if report else ())]
+        return lines
 
 
 def _complete(harness: str, rows: dict[str, Counter[bool]], *, full: bool) -> None:

@@ -1,7 +1,7 @@
 """Lexical scores of an answer that was cut to what it states. No model is asked here.
 
-Token F1, BLEU-1 and ROUGE-L compare words with words: of a whole sentence they grade how much was said around the answer,
-and a wrong date in two words can outscore a right sentence. They exist to sit beside published lexical tables.
+Token F1, BLEU-1 and ROUGE-L compare words with words: of a whole sentence they grade how much was said around the
+answer, and a wrong date in two words can outscore a right sentence. They exist to sit beside published lexical tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _LEAD = re.compile(
     r"(?:(?:according to|based on|from|in|given) (?:the |my |our |your )?"
     r"(?:memory|memories|conversations?|context|dialogue|history|notes|information|provided [a-z]+|given [a-z]+)"
     r"[^,:]{0,40}[,:]\s*)?"
-    r"(?:(?:the |my |final |short |correct )*answer(?: to (?:the|this|your) question)?\s*(?:is|was|would be|:)\s*:?\s*)?",
+    r"(?:(?:the |my |final |short |correct )*answer(?: to (?:the|this|your) question)?"
+    r"\s*(?:is|was|would be|:)\s*:?\s*)?",
     re.IGNORECASE,
 )
 _TITLES = "".join(rf"(?<!\b{title})" for title in ("Mr", "Ms", "Dr", "St", "Jr", "Sr", "No", "Mrs", "Prof"))

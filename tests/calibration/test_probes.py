@@ -14,9 +14,9 @@ from runner.calibration import phrases
 from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, plan, tells
 from runner.config import Dataset, HarnessConfig, SliceConfig
 from runner.errors import UsageError
-from runner.stats.allocation import shares
 from runner.harness import Harness, build
 from runner.score.lexical import is_abstention
+from runner.stats.allocation import shares
 from runner.types import GOLD_EXCLUDED, Gold, Question, Scenario
 
 

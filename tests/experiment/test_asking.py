@@ -147,9 +147,8 @@ def test_an_answer_that_is_paid_is_not_asked_for_again(tmp_path: Path) -> None:
         execute(run, about, Silent(), cache_dir=None)
     assert sum(system.asked.values()) == 3
     again = Answerer()
-    more = dataclasses.replace(
-        about, system=again, experiment=about.experiment.model_copy(update={"run": about.experiment.run.model_copy(update={"max_calls": None})})
-    )  # fmt: skip
+    unbounded = about.experiment.run.model_copy(update={"max_calls": None})
+    more = dataclasses.replace(about, system=again, experiment=about.experiment.model_copy(update={"run": unbounded}))
     assert execute(run, more, Silent(), cache_dir=None).state == "complete"
     assert sum(again.asked.values()) == 3
     assert {row.label for row in run.rows()} == {"CORRECT"}

@@ -16,8 +16,8 @@ from runner.errors import ConfigError, RecordError, Refused, RunnerError, Stoppe
 from runner.experiment import rejudge
 from runner.experiment.judgecast import forecast
 from runner.experiment.recorded import answers_of, open_recorded, sampled, stands_in
-from runner.stats.allocation import shares
 from runner.record.rundir import RunDir
+from runner.stats.allocation import shares
 from runner.types import Row
 
 

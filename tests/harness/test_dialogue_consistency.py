@@ -280,7 +280,7 @@ def test_check_tells_counts_and_traps(tmp_path: Path) -> None:
         "pairs 10: entailment 4, neutral 3, contradiction 3",
         "labels as the file spells them: negative 3, neutral 3, positive 4",
         "SECRETRULE_positive (entailment) 4",
-        "asked: 5 (sample 5, seed 7, distractors 2): entailment 2, neutral 2, contradiction 1",
+        "asked: 5 (sample 5, seed 7, distractors 2): entailment 2, neutral 1, contradiction 2",
         "of which it is not known what both sentences state, label kept right by words: 1",
         "pairs of two equal sentences: 1",
         "pairs that stand more than once: 2; of them with two labels: 1",

@@ -39,7 +39,8 @@ def test_all_choices_are_there() -> None:
         "none", "ask", "gpt-4o-mini", "gpt-4.1-mini", "local", "sonnet", "extractive_fake"
     }  # fmt: skip
     assert {file.stem for file in FILES if file.parent.name == "judge"} == {
-        "none", "rule", "gpt-4o-2024-08-06", "gpt-4.1", "gpt-4.1-strict", "local", "opus", "sonnet", "haiku", "lexical_fake"
+        "none", "rule", "gpt-4o-2024-08-06", "gpt-4.1", "gpt-4.1-strict", "local", "opus", "sonnet", "haiku",
+        "lexical_fake",
     }  # fmt: skip
 
 

@@ -206,7 +206,7 @@ def test_tools_and_arguments_are_held_against_what_the_server_lists() -> None:
         opened(mcp_arm(**wrong))
     assert caught.value.problems == (
         "arm.settings.reset.tool: the server has no tool 'forgot' (did you mean 'forget'?); "
-        "it has remember, recall, forget",
+        "it has remember, recall, answer, forget",
         "arm.settings.write.arguments.note: tool 'remember' takes no such argument (did you mean 'notes'?); "
         "it takes user, notes",
         "arm.settings.write.arguments.notes: is missing; tool 'remember' needs it",
