@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, runs_in
 
-from runner.cli import VERBS, overrides
+from runner.cli import VERBS, overrides, shorthand
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -53,7 +53,7 @@ def test_every_command_line_is_spelt_right(words: list[str], tmp_path: Path, mon
         words = words[1:]
     elif verb:
         return
-    overrides.checked(words, VERBS)
+    overrides.checked(shorthand.written_out(words), VERBS)
 
 
 def test_ones_own_memory(cli: Cli, tmp_path: Path) -> None:
