@@ -86,7 +86,8 @@ def instrument(about: Benchmark, arm: Results, questions: Sequence[Question], kn
     ids = IdSet()
     ids.add(item.id.encode() for item in questions)
     repeats = {len(item.labels) for item in questions}
-    rows: dict[str, Any] = dict.fromkeys(instruments.WHY, instruments.UNKNOWN)
+    always = [row for row in instruments.WHY if row not in instruments.OPTIONAL]
+    rows: dict[str, Any] = dict.fromkeys(always, instruments.UNKNOWN)
     rows |= {
         "axis": "accuracy",
         "harness": about.name,

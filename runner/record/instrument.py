@@ -42,6 +42,9 @@ WHY: Final[Mapping[str, str]] = {
     "scoring": "the scoring code changed",
 }
 
+# Rows that stand in a record only where they say something: a run without lexical scores has no word about them.
+OPTIONAL: Final = frozenset({"lexical"})
+
 # Rows that describe the system under test. They follow from the arm when the arms run different systems.
 SYSTEM_ROWS: Final = frozenset({"search_mode", "embedder", "reranker", "server_build", "index_revision"})
 
