@@ -13,11 +13,16 @@ def at(body: Any, path: str | None) -> Any:
     for part in path.split("."):
         if isinstance(body, Mapping):
             body = body.get(part)
-        elif isinstance(body, list) and part.isdigit() and int(part) < len(body):
+        elif isinstance(body, list) and _is_place(part) and int(part) < len(body):
             body = body[int(part)]
         else:
             return None
     return body
+
+
+def _is_place(part: str) -> bool:
+    """Whether a part counts in a list; other digits than 0 to 9 are names."""
+    return part.isascii() and part.isdigit() and len(part) < 10
 
 
 def described(body: Any) -> str:

@@ -9,14 +9,13 @@ import importlib
 import json
 import shlex
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runner.cli import overrides, perform
-from runner.config import Experiment, did_you_mean, load
+from runner.cli import overrides, perform, places
+from runner.cli.flags import Flags, Given
+from runner.config import Experiment, load
 from runner.errors import ConfigError, RecordError, Refused, Stopped, UsageError
 from runner.record.instrument import rows_named
 
@@ -24,8 +23,12 @@ if TYPE_CHECKING:
     from runner.calibration.file import Calibration
 
 _KNOWN: Final = {"--known-right": "right", "--known-wrong": "specific", "--known-vague": "vague"}
-_VALUED: Final = ("--probes", "--phrasing", "--seed", "--into", "--declare", "--config-dir", "-cd", *_KNOWN)
-_FLAGS: Final = (*_VALUED, "--json", "--retry-errors", "--second-judge")
+_FLAGS: Final = Flags(
+    "calibrate",
+    switches=("--json", "--retry-errors"),
+    valued=("--probes", "--phrasing", "--seed", "--into", "--second-judge", *_KNOWN),
+    many=("--declare", *overrides.CONFIG_DIR),
+)
 _PROBES: Final = 200  # a kind
 # What a reader would be where none is asked: an answer is graded, so the axis is that of answers.
 _NO_READER: Final = {"name": "none", "provider": "imported"}
@@ -35,93 +38,67 @@ _NO_READER: Final = {"name": "none", "provider": "imported"}
 class _Words:
     """A command line, taken apart."""
 
-    overrides: list[str] = field(default_factory=list)
-    config_dirs: list[str] = field(default_factory=list)
-    probes: int = _PROBES
-    phrasing: str = "templates"
-    seed: int | None = None
-    into: Path | None = None
-    known: dict[str, Path] = field(default_factory=dict)
-    same: list[str] = field(default_factory=list)
-    as_json: bool = False
-    retry_errors: bool = False
+    given: Given
+    probes: int
+    phrasing: str
+    seed: int | None
+    into: Path | None
+    known: dict[str, Path]
+    same: list[str]
+
+    @property
+    def overrides(self) -> list[str]:
+        return self.given.words
+
+    @property
+    def as_json(self) -> bool:
+        return "--json" in self.given
 
 
 def main(argv: list[str]) -> int:
     if any(word.partition("=")[0] == "--second-judge" for word in argv):
         return int(importlib.import_module("runner.cli.second_judge").main(argv))
     words = _parsed(argv)
-    return _recorded(words) if words.known else _graded(words, argv)
+    return _recorded(words) if words.known else _graded(words)
 
 
 def _parsed(argv: list[str]) -> _Words:
-    found = _Words()
-    for flag, value in _pairs(argv):
-        if flag == "":
-            found.overrides.append(value)
-        elif flag in ("--config-dir", "-cd"):
-            found.config_dirs.append(value)
-        elif flag == "--probes":
-            found.probes = _whole(flag, value, 1)
-        elif flag == "--seed":
-            found.seed = _whole(flag, value, 0)
-        elif flag == "--phrasing":
-            if value not in ("templates", "reader"):
-                raise UsageError(f"--phrasing {value}: choose templates or reader")
-            found.phrasing = value
-        elif flag == "--into":
-            found.into = Path(value)
-        elif flag == "--declare":
-            row, _, kind = value.partition("=")
-            if kind != "same":
-                raise UsageError(f"--declare {value}: give ROW=same, for a row that a record does not know")
-            rows_named([row])
-            found.same.append(row)
-        elif flag in _KNOWN:
-            if any(Path(value).absolute() == place.absolute() for place in found.known.values()):
+    several = next((word for word in argv if word in ("-m", "--multirun")), None)
+    if several is not None:
+        raise UsageError(f"calibrate {several}: one judge is calibrated at a time; run it once for each")
+    given = _FLAGS.parse(argv)
+    probes, into = given.whole("--probes", 1), given.one("--into")
+    phrasing = given.one("--phrasing") or "templates"
+    if phrasing not in ("templates", "reader"):
+        raise UsageError(f"--phrasing {phrasing}: choose templates or reader")
+    same = []
+    for said in given.all("--declare"):
+        row, _, kind = said.partition("=")
+        if kind != "same":
+            raise UsageError(f"--declare {said}: give ROW=same, for a row that a record does not know")
+        rows_named([row])
+        same.append(row)
+    known: dict[str, Path] = {}
+    for flag, what in _KNOWN.items():
+        for value in given.all(flag):
+            if any(Path(value).absolute() == place.absolute() for place in known.values()):
                 raise UsageError(f"calibrate {flag} {value}: named before; a run's answers are of one kind")
-            found.known[_KNOWN[flag]] = Path(value)
-        elif flag == "--json":
-            found.as_json = True
-        elif flag == "--retry-errors":
-            found.retry_errors = True
-    return found
-
-
-def _pairs(argv: list[str]) -> Iterator[tuple[str, str]]:
-    """Flags with their values; an override has no flag."""
-    rest = iter(argv)
-    for word in rest:
-        if not word.startswith("-"):
-            yield "", word
-            continue
-        flag, sign, value = word.partition("=")
-        if flag in ("-m", "--multirun"):
-            raise UsageError(f"calibrate {flag}: one judge is calibrated at a time; run it once for each")
-        if flag not in _FLAGS:
-            raise UsageError(
-                f"calibrate {flag}: no such flag{did_you_mean(flag, _FLAGS)}; there are {', '.join(_FLAGS)}"
-            )
-        if flag in _VALUED and not sign:
-            following = next(rest, None)
-            if following is None:
-                raise UsageError(f"calibrate {flag}: needs a value")
-            value = following
-        elif flag not in _VALUED and sign:
-            raise UsageError(f"calibrate {flag}: takes no value")
-        yield flag, value
-
-
-def _whole(flag: str, value: str, least: int) -> int:
-    if not value.isascii() or not value.isdigit() or len(value) > 18 or int(value) < least:
-        raise UsageError(f"{flag} {value}: give a whole number of at least {least}")
-    return int(value)
+            known[what] = Path(value)
+    return _Words(
+        given=given,
+        probes=_PROBES if probes is None else probes,
+        phrasing=phrasing,
+        seed=given.whole("--seed", 0),
+        into=None if into is None else Path(into),
+        known=known,
+        same=same,
+    )
 
 
 # --- from probes -----------------------------------------------------------------------------------------------------
 
 
-def _graded(words: _Words, argv: list[str]) -> int:
+def _graded(words: _Words) -> int:
     experiment = _experiment(words)
     from runner.calibration.grading import Place
     from runner.calibration.setup import prepare
@@ -135,15 +112,15 @@ def _graded(words: _Words, argv: list[str]) -> int:
         warning = override_warning(model)
         if warning:
             print(f"warning: {warning}", file=sys.stderr)
-    place = Place((words.into or _place(experiment.judge.name)).absolute())
+    place = Place((words.into or places.new(f"calibration-{experiment.judge.name}")).absolute())
     _claim(place)
     try:
-        return _tell(_made(place, setup, words, argv), place.path, words.as_json)
+        return _tell(_made(place, setup, words), place.path, words.as_json)
     finally:
         place.release()
 
 
-def _made(place: Any, setup: Any, words: _Words, argv: list[str]) -> Calibration:
+def _made(place: Any, setup: Any, words: _Words) -> Calibration:
     from runner.calibration.making import make
     from runner.report.progress import observer
 
@@ -155,10 +132,10 @@ def _made(place: Any, setup: Any, words: _Words, argv: list[str]) -> Calibration
         f"{calls} judge calls → {shown}",
         file=sys.stderr,
     )
-    again = _again(argv, shown)
+    again = _again(words.given, shown)
     with perform.logged(place):
         try:
-            made = make(place, setup, observer("calibration", "probes"), retry_errors=words.retry_errors)
+            made = make(place, setup, observer("calibration", "probes"), retry_errors="--retry-errors" in words.given)
         except KeyboardInterrupt:
             raise Stopped(f"interrupted; what is finished is kept. Go on with: {again}") from None
         except Stopped as stop:
@@ -168,21 +145,15 @@ def _made(place: Any, setup: Any, words: _Words, argv: list[str]) -> Calibration
     return made
 
 
-def _again(argv: list[str], shown: str) -> str:
+def _again(given: Given, shown: str) -> str:
     """The command that goes on: the same words, and the place."""
-    kept: list[str] = []
-    rest = iter(argv)
-    for word in rest:
-        if word == "--into":
-            next(rest, None)
-        elif not word.startswith("--into=") and word != "--retry-errors":
-            kept.append(word)
-    return shlex.join(["python", "-m", "runner", "calibrate", *kept, "--into", shown])
+    words = [*given.without("--into", "--retry-errors"), "--into", shown]
+    return shlex.join(["python", "-m", "runner", "calibrate", *words])
 
 
 def _experiment(words: _Words) -> Experiment:
     """What the overrides describe. No arm is needed: answers are made here and no memory is asked."""
-    flags = [part for folder in words.config_dirs for part in ("--config-dir", folder)]
+    flags = words.given.typed(*overrides.CONFIG_DIR)
     named = {word.lstrip("+").partition("=")[0] for word in words.overrides}
     for key in ("run.from", "run.sample"):
         if key in named:
@@ -226,11 +197,6 @@ def _without_arm(values: dict[str, Any]) -> dict[str, Any]:
     return {**values, "arm": arm, "gate": {}, **({"reader": _NO_READER} if unread else {})}
 
 
-def _place(judge: str) -> Path:
-    now = datetime.now()
-    return Path("outputs") / f"{now:%Y-%m-%d}" / f"{now:%H%M%S-%f}-calibration-{judge}"
-
-
 def _claim(place: Any) -> None:
     try:
         place.path.mkdir(parents=True, exist_ok=True)
@@ -260,7 +226,7 @@ def _recorded(words: _Words) -> int:
     from runner.record.rundir import RunDir
 
     made = from_runs(words.known, words.same)
-    place = RunDir((words.into or _place("recorded")).absolute())
+    place = RunDir((words.into or places.new("calibration-recorded")).absolute())
     _claim(place)
     try:
         if any(path.name != "lock" for path in place.path.iterdir()):

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Final
 
 from runner.cli import overrides
+from runner.cli.flags import Flags
 from runner.cli.perform import anchored
 from runner.config import cache_dir, load
-from runner.errors import ConfigError, RunnerError, UsageError
+from runner.errors import ConfigError, RunnerError
+
+_FLAGS: Final = Flags("check", switches=(*overrides.SWEEPING, "--json"), many=overrides.CONFIG_DIR)
 
 
 def main(argv: list[str]) -> int:
-    as_json = "--json" in argv
-    argv = [word for word in argv if word != "--json"]
-    unknown = [word for word in argv if word.startswith("-") and word.split("=")[0] not in overrides.PLAN_FLAGS]
-    if unknown:
-        raise UsageError(f"check {unknown[0]}: no such flag; there are -m, --config-dir and --json")
+    given = _FLAGS.parse(argv)
+    argv = given.without("--json")
     overrides.checked(argv, ())
     from runner.cli.run import compose, expand
     from runner.experiment.conformance import Conformance, check, remember
@@ -45,7 +46,7 @@ def main(argv: list[str]) -> int:
             continue
         remember(cache_dir(), experiment.arm, about)
         found.append(about)
-    if as_json:
+    if "--json" in given:
         print(json.dumps([item.to_dict() for item in found], indent=2, ensure_ascii=False, default=str))
     else:
         for about in found:

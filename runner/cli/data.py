@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from runner.cli import overrides
+from runner.cli.flags import Flags
 from runner.config import load
 from runner.errors import UsageError
 from runner.safe import printable
 
+_FLAGS: Final = Flags("data", many=overrides.CONFIG_DIR)
+
 
 def main(argv: list[str]) -> int:
-    if len(argv) < 2 or argv[0] not in ("check", "fetch") or "=" in argv[1] or argv[1].startswith("-"):
+    given = _FLAGS.parse(argv)
+    if len(given.words) < 2 or given.words[0] not in ("check", "fetch") or "=" in given.words[1]:
         raise UsageError("data takes check or fetch and a harness: python -m runner data check locomo_qa")
-    verb, name, *rest = argv
-    words = [f"harness={name}", *rest]
-    overrides.checked([*words, "+arm=no_memory"], ())
+    verb, name, *rest = given.words
+    words = [f"harness={name}", *rest, "+arm=no_memory"]
+    folders = given.typed(*overrides.CONFIG_DIR)
+    overrides.checked([*words, *folders], ())
     from runner.cli.run import compose
     from runner.harness import build
 
-    chosen, _ = overrides.words(words)
-    values = compose([*chosen, "+arm=no_memory"], overrides.config_dirs(rest))
-    harness = build(load(values).harness)
+    harness = build(load(compose(words, overrides.config_dirs(folders))).harness)
     if verb == "fetch":
         info = harness.dataset()
         state = "pinned" if info.pinned else "unpinned"

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Final
 
+from runner.cli.flags import Flags
 from runner.errors import UsageError
 from runner.record.diff import diff, markdown
 from runner.record.rundir import RunDir, is_run
 
-_FLAGS = ("--all", "--json", "--md")
+_FLAGS: Final = Flags("diff", switches=("--all", "--json", "--md"))
 
 
 def main(argv: list[str]) -> int:
-    places = [word for word in argv if not word.startswith("-")]
-    unknown = [word for word in argv if word.startswith("-") and word not in _FLAGS]
-    if unknown:
-        raise UsageError(f"diff {unknown[0]}: no such flag; there are {', '.join(_FLAGS)}")
+    given = _FLAGS.parse(argv)
+    places = given.words
     if len(places) != 2:
         raise UsageError("diff takes two run directories: python -m runner diff A B")
     for place in places:
         if not is_run(Path(place)):
             raise UsageError(f"{place}: not a run directory (no config.yaml)")
-    rows = diff(RunDir(Path(places[0])), RunDir(Path(places[1])), everything="--all" in argv)
-    if "--json" in argv:
+    rows = diff(RunDir(Path(places[0])), RunDir(Path(places[1])), everything="--all" in given)
+    if "--json" in given:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
-    elif "--md" in argv:
+    elif "--md" in given:
         print(markdown(rows, *places))
     elif not rows:
         print("no difference")

@@ -9,7 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from runner.cli.report import name_of, runs_in
+from runner.cli.flags import Flags
+from runner.cli.places import distinct, name_of, runs_in
 from runner.config import did_you_mean
 from runner.errors import RecordError, UsageError
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 _LISTED: Final = 10  # misses of a run that a terminal shows unless told
 _HOW: Final = "report DIR [DIR ...] --failures [--stage NAME] [--category C] [--limit N] [--json]"
+_VALUED: Final = ("--stage", "--category", "--limit")
+_FLAGS: Final = Flags(
+    "report --failures",
+    switches=("--failures", "--json"),
+    valued=_VALUED,
+    there=_HOW,
+    missing={flag: f"{flag}: give it a value: {_HOW}" for flag in _VALUED},
+)
 
 
 @dataclass
@@ -56,36 +65,21 @@ def main(argv: list[str]) -> int:
 def _parsed(argv: list[str]) -> _Asked:
     from runner.score.failure import STAGES
 
-    asked = _Asked([])
-    words = iter(argv)
-    for word in words:
-        flag, said, value = word.partition("=")
-        if flag in ("--stage", "--category", "--limit"):
-            value = value if said else next(words, "")
-            if not value or value.startswith("--"):
-                raise UsageError(f"{flag}: give it a value: {_HOW}")
-            if flag == "--limit":
-                if not (value.isdecimal() and value.isascii() and len(value) < 10):
-                    raise UsageError(f"--limit {value}: a whole number of misses to list a run; 0 lists none")
-                asked.limit = int(value)
-            elif flag == "--category":
-                asked.category = value
-            elif value not in STAGES:
-                hint = did_you_mean(value, STAGES)
-                raise UsageError(f"--stage {value}: no such stage{hint}; there are {', '.join(STAGES)}")
-            else:
-                asked.stage = value
-        elif word == "--json":
-            asked.json = True
-        elif word.startswith("-") and word != "--failures":
-            raise UsageError(f"report --failures {word}: no such flag: {_HOW}")
-        elif not word.startswith("-"):
-            asked.places.append(Path(word))
-    if not asked.places:
+    given = _FLAGS.parse(argv)
+    stage, limit = given.one("--stage"), given.one("--limit")
+    if stage is not None and stage not in STAGES:
+        raise UsageError(f"--stage {stage}: no such stage{did_you_mean(stage, STAGES)}; there are {', '.join(STAGES)}")
+    if limit is not None and not (limit.isdecimal() and limit.isascii() and len(limit) < 10):
+        raise UsageError(f"--limit {limit}: a whole number of misses to list a run; 0 lists none")
+    if not given.words:
         raise UsageError(f"report --failures takes directories: {_HOW}")
-    if len({place.resolve() for place in asked.places}) < len(asked.places):
-        raise UsageError("report: a directory was named twice")
-    return asked
+    return _Asked(
+        places=distinct("report", given.words),
+        stage=stage,
+        category=given.one("--category"),
+        limit=None if limit is None else int(limit),
+        json="--json" in given,
+    )
 
 
 def _categories(wanted: str | None, found: list[Missed]) -> list[str] | None:

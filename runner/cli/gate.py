@@ -6,36 +6,34 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
+from runner.cli.flags import Flags
 from runner.cli.overrides import choices
 from runner.config import GateConfig, conf_dir, did_you_mean
 from runner.errors import RecordError, UsageError
 from runner.record.instrument import GROUPS, rows_named
 from runner.record.rundir import RunDir
 
+_FLAGS: Final = Flags(
+    "gate",
+    switches=("--json",),
+    many=("--declare",),
+    there="there are --json, --declare ROW=same|treatment, and gate.KEY=VALUE",
+)
+
 
 def main(argv: list[str]) -> int:
-    as_json = "--json" in argv
+    given = _FLAGS.parse(argv)
     changes: dict[str, Any] = {}
     places = []
     declared: dict[str, list[str]] = {"same": [], "treatment": []}
-    words = iter(argv)
-    for word in words:
-        if word == "--json":
-            continue
-        if word == "--declare" or word.startswith("--declare="):
-            said = word.partition("=")[2] if word.startswith("--declare=") else next(words, "")
-            for part in said.split(","):
-                row, kind = _declaration(part)
-                declared[kind].append(row)
-            continue
-        if word.startswith("-"):
-            raise UsageError(
-                f"gate {word}: no such flag; there are --json, --declare ROW=same|treatment, and gate.KEY=VALUE"
-            )
+    for part in ",".join(given.all("--declare")).split(",") if "--declare" in given else ():
+        row, kind = _declaration(part)
+        declared[kind].append(row)
+    for word in given.words:
         key, sign, value = word.partition("=")
         if sign and key.startswith("gate."):
             name = key.removeprefix("gate.")
@@ -55,9 +53,9 @@ def main(argv: list[str]) -> int:
             raise UsageError(f"{place}: no such directory")
     for kind, rows in declared.items():
         if rows:
-            given = changes.get(kind, [])
-            changes[kind] = [*([given] if isinstance(given, str) else given), *rows]
-    return _tell(places, changes, as_json)
+            before = changes.get(kind, [])
+            changes[kind] = [*([before] if isinstance(before, str) else before), *rows]
+    return _tell(places, changes, "--json" in given)
 
 
 def _declaration(text: str) -> tuple[str, str]:

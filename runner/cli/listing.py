@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
-from runner.cli.overrides import GROUPS, choices, config_dirs, words
+from runner.cli.flags import Flags
+from runner.cli.overrides import CONFIG_DIR, GROUPS, choices, config_dirs
 from runner.config import conf_dir, did_you_mean
 from runner.errors import UsageError
 
+_FLAGS: Final = Flags("list", many=CONFIG_DIR)
+
 
 def main(argv: list[str]) -> int:
-    names, _ = words(argv)
-    wanted = [name.removesuffix("s") if name.removesuffix("s") in GROUPS else name for name in names] or list(GROUPS)
+    given = _FLAGS.parse(argv)
+    singular = (name.removesuffix("s") if name.removesuffix("s") in GROUPS else name for name in given.words)
+    wanted = list(singular) or list(GROUPS)
     for name in wanted:
         if name not in GROUPS:
             raise UsageError(f"list {name}: no such group{did_you_mean(name, GROUPS)}; there are {', '.join(GROUPS)}")
-    folders = [conf_dir(), *config_dirs(argv)]
+    folders = [conf_dir(), *config_dirs(given.typed(*CONFIG_DIR))]
     for group in wanted:
         print(f"{group}:")
         found = choices(group, folders)

@@ -32,7 +32,8 @@ _SECRET_WITHIN = re.compile(
 )
 _NO_RUN: Final = ("", "null")
 _PLAIN_PATH = re.compile(r"[\w./-]+")  # what the config system's grammar takes without quotes
-PLAN_FLAGS: Final = ("-m", "--multirun", "--config-dir", "-cd")
+SWEEPING: Final = ("-m", "--multirun")
+CONFIG_DIR: Final = ("--config-dir", "-cd")
 _ASKING: Final = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc")
 _FLAGS: Final = (
     *_VALUED,

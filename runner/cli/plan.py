@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from runner.cli import overrides
+from runner.cli.flags import Flags
 from runner.cli.perform import anchored
 from runner.config import Experiment, load
 from runner.errors import ConfigError, UsageError
@@ -16,13 +17,20 @@ if TYPE_CHECKING:
     from runner.cli.recorded import Recorded
     from runner.experiment.forecast import Forecast
 
+_FLAGS: Final = Flags(
+    "plan",
+    switches=(*overrides.SWEEPING, "--json"),
+    valued=("--like",),
+    many=overrides.CONFIG_DIR,
+    there="there are -m, --config-dir, --like DIR and --json",
+    missing={"--like": "--like takes the directory of a recorded sweep: plan … --like outputs/DATE/SWEEP"},
+)
+
 
 def main(argv: list[str]) -> int:
-    as_json = "--json" in argv
-    argv, like = _liked([word for word in argv if word != "--json"])
-    unknown = [word for word in argv if word.startswith("-") and word.split("=")[0] not in overrides.PLAN_FLAGS]
-    if unknown:
-        raise UsageError(f"plan {unknown[0]}: no such flag; there are -m, --config-dir, --like DIR and --json")
+    given = _FLAGS.parse(argv)
+    as_json, like = "--json" in given, given.one("--like")
+    argv = given.without("--json", "--like")
     overrides.checked(argv, ())
     from runner.cli.run import compose, expand
     from runner.experiment.forecast import forecast
@@ -32,7 +40,7 @@ def main(argv: list[str]) -> int:
     if like is not None:
         from runner.cli.recorded import recorded
 
-        found = recorded([like])
+        found = recorded([Path(like)])
         if found.assumed is None:
             raise UsageError(f"--like {like}: a single run has nothing to disagree with; give the directory of a sweep")
     assumed = GUESSED if found is None or found.assumed is None else found.assumed
@@ -81,22 +89,6 @@ def _judges(experiments: list[Experiment], as_json: bool) -> int:
 
         console().print(judge_plan(jobs))
     return 0
-
-
-def _liked(argv: list[str]) -> tuple[list[str], Path | None]:
-    """``--like DIR``, taken out: the recorded sweep from which discordance and intraclass correlation come."""
-    rest: list[str] = []
-    like: Path | None = None
-    words = iter(argv)
-    for word in words:
-        if word == "--like" or word.startswith("--like="):
-            place = word.partition("=")[2] if "=" in word else next(words, "")
-            if not place or place.startswith("-"):
-                raise UsageError("--like takes the directory of a recorded sweep: plan … --like outputs/DATE/SWEEP")
-            like = Path(place)
-        else:
-            rest.append(word)
-    return rest, like
 
 
 def _unlike(found: Recorded, job: Forecast) -> list[str]:

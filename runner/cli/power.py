@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from runner.cli.flags import Flags
 from runner.config import did_you_mean
 from runner.errors import ConfigError, UsageError
 from runner.stats.design import DISCORDANCE, GUESSED, ICC, Assumed, Design, Goal
@@ -23,16 +24,16 @@ _SHARES: Final = ("discordance", "icc", "power", "alpha")
 _POINTS: Final = ("effect", "min_delta")
 _WORDS: Final = ("interval", "arm")
 KEYS: Final = (*_WHOLE, *_SHARES, *_POINTS, *_WORDS)
+_FLAGS: Final = Flags("power", switches=("--json",), there=f"there is --json, and {', '.join(f'{k}=' for k in KEYS)}")
 _N: Final = 500
 _MOST: Final = 10**9
 
 
 def main(argv: list[str]) -> int:
-    as_json = "--json" in argv
-    words = [word for word in argv if word != "--json"]
-    typed, places = _parsed(words)
+    given = _FLAGS.parse(argv)
+    typed, places = _parsed(given.words)
     told = _told(typed, places)
-    if as_json:
+    if "--json" in given:
         print(json.dumps(told.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         from runner.report.console import console
@@ -145,8 +146,6 @@ def _parsed(words: list[str]) -> tuple[dict[str, Any], list[Path]]:
     problems = []
     for word in words:
         key, sign, value = word.partition("=")
-        if word.startswith("-"):
-            raise UsageError(f"power {word}: no such flag; there is --json, and {', '.join(f'{k}=' for k in KEYS)}")
         if not sign or Path(word).is_dir():
             if not Path(word).is_dir():
                 close = did_you_mean(word, [*KEYS, "--json"])

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from runner.cli import judges
+from runner.cli.flags import Flags
+from runner.cli.places import distinct, name_of, runs_in
 from runner.errors import RecordError, UsageError
-from runner.record.rundir import RunDir, is_run, runs_under
+from runner.record.rundir import RunDir, is_run
 from runner.summary import summary_of
+
+_FLAGS: Final = Flags(
+    "report",
+    switches=("--json",),
+    valued=("--reference",),
+    there="there are --json, --reference NAME and --failures",
+    missing={"--reference": "--reference: name a judge of the table (--reference opus)"},
+)
 
 
 def main(argv: list[str]) -> int:
@@ -17,10 +26,15 @@ def main(argv: list[str]) -> int:
         from runner.cli import failures
 
         return failures.main(argv)
-    places, reference = _parsed(argv)
-    paths = [Path(place) for place in places]
+    given = _FLAGS.parse(argv)
+    if not given.words:
+        raise UsageError(
+            "report takes directories (and --json, --reference NAME): python -m runner report DIR [DIR ...]"
+        )
+    reference = given.one("--reference")
+    paths = distinct("report", given.words)
     runs = [run for path in paths for run in runs_in(path)]
-    if "--json" in argv:
+    if "--json" in given:
         print(json.dumps(_told(runs, reference), indent=2, ensure_ascii=False, allow_nan=False))
         return 0
     from runner.gate.smoke import over, smoke_of
@@ -56,51 +70,6 @@ def main(argv: list[str]) -> int:
         return over(gate([str(paths[0])]), smokes)
     judges.tell(side_by_side)
     return over(0, smokes)
-
-
-def _parsed(argv: list[str]) -> tuple[list[str], str | None]:
-    """Directories, and the judge that the others are held against."""
-    places: list[str] = []
-    reference: str | None = None
-    words = iter(argv)
-    for word in words:
-        if word == "--reference" or word.startswith("--reference="):
-            reference = word.partition("=")[2] if "=" in word else next(words, "")
-            if not reference:
-                raise UsageError("--reference: name a judge of the table (--reference opus)")
-        elif word.startswith("-") and word != "--json":
-            raise UsageError(f"report {word}: no such flag; there are --json, --reference NAME and --failures")
-        elif not word.startswith("-"):
-            places.append(word)
-    if not places:
-        raise UsageError(
-            "report takes directories (and --json, --reference NAME): python -m runner report DIR [DIR ...]"
-        )
-    if len({Path(place).resolve() for place in places}) < len(places):
-        raise UsageError("report: a directory was named twice")
-    return places, reference
-
-
-def runs_in(path: Path) -> list[RunDir]:
-    """A run, or the runs of a sweep.
-
-    Raises
-    ------
-    UsageError
-        When the directory is neither.
-    """
-    if not path.is_dir():
-        raise UsageError(f"{path}: no such directory")
-    runs = [RunDir(path)] if is_run(path) else runs_under(path)
-    if not runs:
-        raise UsageError(f"{path}: neither a run (no config.yaml) nor a sweep")
-    return runs
-
-
-def name_of(run: RunDir, runs: list[RunDir]) -> str:
-    """The run's directory, with the one above where two have one name."""
-    twins = sum(other.path.name == run.path.name for other in runs) > 1
-    return f"{run.path.parent.name}/{run.path.name}" if twins else run.path.name
 
 
 def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:

@@ -8,24 +8,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner.cli import folders, overrides, perform
+from runner.cli.flags import Flags
 from runner.config import cache_dir, load
 from runner.errors import ConfigError, RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
 from runner.record.sweepdir import is_sweep, read_plan, sealed
 
-_FLAGS: Final = ("--retry-errors", "--trust", "--to-the-end")
+_FLAGS: Final = Flags("resume", switches=("--retry-errors", "--trust", "--to-the-end"), many=overrides.CONFIG_DIR)
 
 
 def main(argv: list[str]) -> int:
-    retry, trust, whole = (flag in argv for flag in _FLAGS)
-    places, flags = overrides.words([word for word in argv if word not in _FLAGS])
-    mine = overrides.config_dirs(flags)
-    if len(places) != 1 or len(flags) != 2 * len(mine):
+    given = _FLAGS.parse(argv)
+    retry, trust, whole = (flag in given for flag in _FLAGS.switches)
+    places = given.words
+    if len(places) != 1:
         raise UsageError(
             "resume takes one directory (and --retry-errors, --config-dir DIR, --trust, --to-the-end): "
             "python -m runner resume outputs/DATE/RUN"
         )
-    folders.add(mine)
+    folders.add(overrides.config_dirs(given.typed(*overrides.CONFIG_DIR)))
     path = Path(places[0]).absolute()
     if not path.is_dir():
         raise UsageError(f"{places[0]}: no such directory")

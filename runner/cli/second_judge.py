@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from runner.cli import overrides
-from runner.config import did_you_mean
+from runner.cli import overrides, places
+from runner.cli.flags import Flags
 from runner.errors import RunnerError, UsageError
-from runner.record.rundir import RunDir, is_run, runs_under
+from runner.record.rundir import RunDir, runs_under
 
-_VALUED: Final = ("--second-judge", "--sample", "--seed", "--into", "--config-dir")
-_FLAGS: Final = (*_VALUED, "--json")
+_FLAGS: Final = Flags(
+    "calibrate DIR",
+    switches=("--json",),
+    valued=("--second-judge", "--sample", "--seed", "--into"),
+    many=("--config-dir",),
+)
 _SAMPLE: Final = 100
+_SEED: Final = 7
 _RESULT: Final = "second_judge.json"
 
 
@@ -26,23 +29,21 @@ _RESULT: Final = "second_judge.json"
 class _Words:
     """A command line, taken apart."""
 
-    judge: str = ""
-    places: list[Path] = field(default_factory=list)
-    changes: list[str] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
-    sample: int = _SAMPLE
-    seed: int = 7
-    into: Path | None = None
-    as_json: bool = False
+    judge: str
+    places: list[Path]
+    changes: list[str]
+    flags: list[str]
+    sample: int
+    seed: int
+    into: Path | None
+    as_json: bool
 
 
 def main(argv: list[str]) -> int:
     """Grade a sample again, run by run, and tell each beside its source; 1 when a run failed."""
     words = _parsed(argv)
-    sources = [run for place in words.places for run in _runs(place)]
-    now = datetime.now()
-    into = words.into or Path("outputs") / f"{now:%Y-%m-%d}" / f"{now:%H%M%S-%f}-second-{words.judge}"
-    into = into.absolute()
+    sources = [RunDir(run.path.absolute()) for place in words.places for run in places.runs_in(place)]
+    into = (words.into or places.new(f"second-{words.judge}")).absolute()
     if into.exists() and any(into.iterdir()):
         raise UsageError(f"--into {words.into}: is not empty; give a folder that is new or empty")
     line = [
@@ -91,69 +92,31 @@ def _tell(into: Path, sources: list[RunDir], as_json: bool) -> int:
 
 
 def _parsed(argv: list[str]) -> _Words:
-    found = _Words()
-    for flag, value in _pairs(argv):
-        if flag == "" and "=" in value and not Path(value).exists():
-            found.changes.append(value)
-        elif flag == "":
-            found.places.append(Path(value))
-        elif flag == "--second-judge":
-            found.judge = value
-        elif flag == "--sample":
-            found.sample = _whole(flag, value, 1)
-        elif flag == "--seed":
-            found.seed = _whole(flag, value, 0)
-        elif flag == "--into":
-            found.into = Path(value)
-        elif flag == "--config-dir":
-            found.flags += [flag, value]
-        else:
-            found.as_json = True
-    if not found.places:
+    given = _FLAGS.parse(argv)
+    judge, into = given.one("--second-judge") or "", given.one("--into")
+    sample, seed = given.whole("--sample", 1), given.whole("--seed", 0)
+    changes = [word for word in given.words if "=" in word and not Path(word).exists()]
+    named = [Path(word) for word in given.words if word not in changes]
+    if not named:
         raise UsageError(
             "--second-judge grades recorded answers again; name a run or a sweep: python -m runner calibrate DIR "
-            f"--second-judge {found.judge or 'NAME'}"
+            f"--second-judge {judge}"
         )
-    for word in found.changes:
+    for word in changes:
         key = word.lstrip("+").partition("=")[0]
         if key in ("judge", "run.from", "run.sample", "run.seed"):
             flag = {"judge": "--second-judge", "run.sample": "--sample", "run.seed": "--seed"}.get(key, "a directory")
             raise UsageError(f"{word}: with --second-judge give {flag} instead")
-    return found
-
-
-def _pairs(argv: list[str]) -> Iterator[tuple[str, str]]:
-    """Flags with their values; a directory or an override has no flag."""
-    rest = iter(argv)
-    for word in rest:
-        flag, sign, value = word.partition("=")
-        if not word.startswith("-"):
-            yield "", word
-        elif flag not in _FLAGS:
-            hint = did_you_mean(flag, _FLAGS)
-            raise UsageError(f"--second-judge with {flag}: no such flag{hint}; there are {', '.join(_FLAGS)}")
-        elif flag not in _VALUED:
-            yield flag, ""
-        else:
-            value = value if sign else next(rest, "")
-            if not value or value.startswith("-"):
-                raise UsageError(f"{flag}: needs a value")
-            yield flag, value
-
-
-def _whole(flag: str, value: str, least: int) -> int:
-    if not value.isascii() or not value.isdigit() or len(value) > 18 or int(value) < least:
-        raise UsageError(f"{flag} {value}: give a whole number of at least {least}")
-    return int(value)
-
-
-def _runs(place: Path) -> list[RunDir]:
-    if not place.is_dir():
-        raise UsageError(f"{place}: no such directory")
-    found = [RunDir(place)] if is_run(place) else runs_under(place)
-    if not found:
-        raise UsageError(f"{place}: neither a run (no config.yaml) nor a sweep")
-    return [RunDir(run.path.absolute()) for run in found]
+    return _Words(
+        judge=judge,
+        places=named,
+        changes=changes,
+        flags=given.typed("--config-dir"),
+        sample=_SAMPLE if sample is None else sample,
+        seed=_SEED if seed is None else seed,
+        into=None if into is None else Path(into),
+        as_json="--json" in given,
+    )
 
 
 def _quoted(path: Path) -> str:

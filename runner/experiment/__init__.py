@@ -17,14 +17,14 @@ from typing import Any
 
 import runner
 from runner.config import ModelConfig, digest
-from runner.errors import ConfigError, Decided, RecordError, Refused, RunnerError, Stopped
+from runner.errors import Decided, RecordError, Refused, RunnerError, Stopped
 from runner.experiment.conformance import remembered
 from runner.experiment.engine import Engine
-from runner.experiment.ready import Ready, prepare
+from runner.experiment.ready import Ready, prepare, require_capable
 from runner.experiment.sitting import Observer
 from runner.experiment.stopping import stop_signals
 from runner.experiment.watching import begin, watched_so_far
-from runner.harness import Harness
+from runner.harness import Harness, code_of
 from runner.llm import instrument_params
 from runner.llm.judge import Judge
 from runner.record import instrument as instruments
@@ -45,7 +45,7 @@ def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
     reader, judge = experiment.reader, experiment.judge
     rows: dict[str, Any] = {
         "axis": experiment.axis,
-        "harness": experiment.harness.name,
+        "harness": experiment.harness.name + code_of(harness),
         "harness.settings": digest(harness.settings.model_dump(mode="json"))[:16],
         "dataset.version": ready.dataset.version or instruments.UNKNOWN,
         "dataset.sha256": ready.dataset.sha256 + ("" if ready.dataset.pinned else " (unpinned)"),
@@ -222,7 +222,7 @@ async def _session(
         reason = mask(f"{type(error).__name__}: {error}")
         raise RunnerError(f"system '{ready.experiment.arm.system}' did not open: {reason}; see run.log") from error
     try:
-        _require_capable(ready)
+        require_capable(ready.experiment, ready.system, ready.census)
         same_instrument(
             run, {**instrument(ready, opened), "conformance": remembered(cache_dir, ready.experiment.arm, opened)}
         )
@@ -239,29 +239,6 @@ async def _session(
             await engine.run()
     finally:
         await ready.system.close()
-
-
-def _require_capable(ready: Ready) -> None:
-    """What only an opened system can say: whether it answers by itself, and keeps a corpus beyond a run.
-
-    Raises
-    ------
-    ConfigError
-        When the experiment wants what the system does not do.
-    """
-    arm, capabilities = ready.experiment.arm, ready.system.capabilities
-    if ready.experiment.reader.provider == "ask" and not capabilities.answers:
-        raise ConfigError(
-            [f"reader=ask: arm '{arm.name}' (system {arm.system}) does not answer by itself; choose a reader"]
-        )
-    if ready.census.existing and not capabilities.existing:
-        raise ConfigError(
-            [
-                f"arm '{arm.name}' (system {arm.system}) keeps nothing beyond a run, so there is no corpus "
-                f"'{ready.census.existing}' in it to search; choose an arm that reaches a server, or give the corpus "
-                f"to be written (see the harness's settings)"
-            ]
-        )
 
 
 def _watch(run: RunDir, ready: Ready, engine: Engine, observer: Observer, to_the_end: bool) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from runner.errors import EndpointUnusable, ModelFault
 from runner.experiment.ledger import Ledger
+from runner.experiment.measured import Measured
 from runner.experiment.saying import Said, Say, complete
 from runner.experiment.simplifying import Simplifying
-from runner.harness import Harness
 from runner.llm import Model, Request
 from runner.llm.judge import Judge
 from runner.llm.verdicts import of_points
@@ -79,9 +79,9 @@ class Answering:
     """
 
     def __init__(
-        self, harness: Harness, repeats: int, grading: Grading | None, simplifying: Simplifying | None = None
+        self, measured: Measured, repeats: int, grading: Grading | None, simplifying: Simplifying | None = None
     ) -> None:
-        self._harness = harness
+        self._measured = measured
         self._repeats = repeats
         self._grading = grading
         self._simplifying = simplifying
@@ -112,7 +112,7 @@ class Answering:
         ]
         if not valid:
             return
-        scored = [self._harness.score_answer(question, answer) for _, answer in valid]
+        scored = [self._measured.answer(question, answer) for _, answer in valid]
         if self._simplifying is not None:
             for at, (repeat, answer) in enumerate(valid):
                 scored[at] = scored[at] | await self._simplifying.scores(question, answer, repeat, row)
@@ -134,7 +134,7 @@ class Answering:
 
     async def _label(self, question: Question, answer: str, repeat: int, row: Row, models: list[str]) -> Label:
         if question.rule:
-            return self._harness.grade(question, answer)
+            return self._measured.grade(question, answer)
         if self._grading is None:
             raise AssertionError("a question without a rule needs a judge")  # `prepare` refuses such a run
         return await self._grading.label(question, answer, repeat, row, models)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from runner.config import ModelConfig
 from runner.errors import RunnerError, SystemFault
@@ -19,8 +19,9 @@ from runner.experiment.context import Delivered, fingerprint
 from runner.experiment.evidence import Evidence
 from runner.experiment.ingesting import Ingesting
 from runner.experiment.ledger import asking
+from runner.experiment.measured import Measured
 from runner.experiment.ready import Ready
-from runner.experiment.retrieving import Retrieving
+from runner.experiment.retrieving import EXISTING, Retrieving
 from runner.experiment.saying import Asking, Reading, Said
 from runner.experiment.simplifying import Simplifying
 from runner.experiment.sitting import Observer, Sitting
@@ -33,9 +34,6 @@ from runner.system import Opening
 from runner.types import NO_SOURCE_OF_TRUTH, Ingest, Question, Row, Scenario, Texts
 
 log = logging.getLogger("runner")
-
-# Flag of a row that was asked of a corpus that was there already.
-EXISTING: Final = "existing_corpus"
 
 
 class Engine(Sitting):
@@ -54,6 +52,7 @@ class Engine(Sitting):
         self._ready = ready
         self._run_id = run_id
         self._answering: Answering | None = None
+        self._measured = Measured(ready.harness, ready.experiment.axis)
 
     def opening(self, opening: Opening) -> Opening:
         """The opening of the system, with a way to ask models that is recorded and within the budget."""
@@ -90,7 +89,7 @@ class Engine(Sitting):
             simplifying = Simplifying(simplifier, model, self._ledger)
         names = [model.config.model for model in models if model.config.provider == "openai"]
         self._ledger.spend.check_prices([name for name in names if ready.prices.usd(name, 1, 1, 0) is None])
-        self._answering = Answering(ready.harness, self._config.repeats, grading, simplifying)
+        self._answering = Answering(self._measured, self._config.repeats, grading, simplifying)
 
     async def _work(self) -> None:
         capabilities = self._ready.system.capabilities
@@ -100,7 +99,7 @@ class Engine(Sitting):
         ready = self._ready
         self._ingesting = Ingesting(ready.system, self._config, self._written)
         self._retrieving = Retrieving(
-            ready.harness, ready.system, ready.experiment.arm.recall, self._config, self._brake
+            self._measured, ready.system, ready.experiment.arm.recall, self._config, self._brake
         )
         stream = self._ready.harness.load(self._ready.experiment.slice)
         async with asyncio.TaskGroup() as group:
@@ -126,6 +125,8 @@ class Engine(Sitting):
             try:
                 self._brake.check()
                 flags = (EXISTING,) if scenario.existing else await self._ingesting.history(ns, scenario)
+                if self._asking is not None and NO_SOURCE_OF_TRUTH in flags:
+                    await self._ingesting.lose(ns)  # a search of it is not sent, but an ask must find nothing
             except SystemFault as fault:
                 for question in todo:
                     row = self._row(scenario, question)
@@ -133,7 +134,7 @@ class Engine(Sitting):
                     self._write(row, None)
                 self._brake.failed(f"{fault.status}: {mask(str(fault))[:500]}")
                 return
-            evidence = Evidence(scenario, ns, self._ready.system)
+            evidence = Evidence(scenario, ns, self._ready.system, self._config.search_s)
             async with asyncio.TaskGroup() as group:
                 for question in todo:
                     await self._slots.acquire()

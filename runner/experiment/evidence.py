@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Collection
 from functools import cached_property
 from typing import Final
 
@@ -20,14 +22,20 @@ _SHORTEST: Final = 3  # characters of an answer that is looked for: "a" or "no" 
 class Evidence:
     """One scenario's events, as evidence for its questions.
 
+    Parameters
+    ----------
+    seconds
+        How long the system may take to say what it holds.
+
     Attributes
     ----------
     known
         Ids of the events that were written; ``None`` for a corpus that was there already.
     """
 
-    def __init__(self, scenario: Scenario, ns: str, system: MemorySystem) -> None:
-        self._scenario, self._ns, self._system = scenario, ns, system
+    def __init__(self, scenario: Scenario, ns: str, system: MemorySystem, seconds: float) -> None:
+        self._scenario, self._ns, self._system, self._seconds = scenario, ns, system, seconds
+        self._silent = False
         self.known = None if scenario.existing else frozenset(event.id for event in scenario.events)
 
     async def of(self, question: Question) -> tuple[tuple[Passage, ...], tuple[str, ...] | None]:
@@ -40,12 +48,22 @@ class Evidence:
         found = tuple(Passage(id=event.id, text=dated(event).text) for event in told)
         if not found:
             return found, None
-        try:
-            held = await self._system.holds(self._ns, [passage.id for passage in found])
-        except Exception as error:  # what is only told of a failure must not be one
-            log.warning("holds of %s failed: %s", self._ns, mask(str(error)), exc_info=True)
-            return found, None
+        held = await self._held([passage.id for passage in found])
         return found, None if held is None else tuple(passage.id for passage in found if passage.id in held)
+
+    async def _held(self, wanted: list[str]) -> frozenset[str] | None:
+        """What is only told of a failure must not be one; a system that did not answer once is not waited for again."""
+        if self._silent:
+            return None
+        try:
+            held = await asyncio.wait_for(self._system.holds(self._ns, wanted), self._seconds)
+            return None if held is None else frozenset(wanted).intersection(_ids(held))
+        except TimeoutError:
+            self._silent = True
+            log.warning("holds of %s: no answer within %g s (run.search_s); not asked again", self._ns, self._seconds)
+        except Exception as error:
+            log.warning("holds of %s failed: %s", self._ns, mask(str(error)), exc_info=True)
+        return None
 
     @cached_property
     def _words(self) -> list[tuple[str, str]]:
@@ -64,3 +82,9 @@ class Evidence:
                 if len(found) == _LOCATED:
                     break
         return found
+
+
+def _ids(held: object) -> Collection[str]:
+    if not isinstance(held, frozenset | set | tuple | list):
+        raise TypeError(f"a frozenset of event ids is returned, and not {type(held).__name__}")
+    return held

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from runner.config import RunConfig
 from runner.errors import IngestError, NotSettled
+from runner.experiment import returned
 from runner.experiment.calling import called
 from runner.system import MemorySystem, dated, receipt_of
 from runner.types import NO_SOURCE_OF_TRUTH, Ingest, Receipt, Scenario
@@ -38,7 +39,8 @@ class Ingesting:
         events = scenario.events if system.capabilities.timestamps else tuple(map(dated, scenario.events))
         await called("reset", IngestError, lambda: system.reset(ns), config.write_s, "run.write_s")
         start = time.perf_counter()
-        receipt = await called("write", IngestError, lambda: system.write(ns, events), config.write_s, "run.write_s")
+        told = await called("write", IngestError, lambda: system.write(ns, events), config.write_s, "run.write_s")
+        receipt = returned.receipt(told)
         written = time.perf_counter()
         await called(
             "settle", NotSettled, lambda: system.settle(ns, receipt, config.settle_s), config.settle_s, "run.settle_s"
@@ -62,6 +64,16 @@ class Ingesting:
         if scenario.drop_derived:
             flags += await self._drop_derived(ns, receipt)
         return tuple(flags)
+
+    async def lose(self, ns: str) -> None:
+        """Take everything from a system that has nothing but what can be rebuilt, so that it answers from nothing.
+
+        Raises
+        ------
+        IngestError
+            When it cannot be emptied.
+        """
+        await called("reset", IngestError, lambda: self._system.reset(ns), self._config.write_s, "run.write_s")
 
     async def _drop_derived(self, ns: str, receipt: Receipt) -> list[str]:
         """Take away everything that can be rebuilt; a system without a source of truth has nothing left.

@@ -36,7 +36,7 @@ class Ledger:
         that it graded is.
         """
         for call in calls:
-            self.spend.count(call.completion.usage)
+            self.spend.count(call.completion.usage, call.role)
             if call.question not in done and not (call.role == "judge" and call.question in ask_again):
                 self._paid[call.question, call.role, call.repeat, call.request] = call.completion
 
@@ -58,12 +58,13 @@ class Ledger:
             return known
         self._brake.check()
         try:
-            reserved = await self.spend.reserve(model.estimate(request))
+            reserved = await self.spend.reserve(model.estimate(request), role)
         except Stopped as stop:
             self._brake.pull(stop)
             raise Halted from None
         usage: Usage | None = None
         try:
+            self._brake.check()  # the run may have been stopped while this one waited for room
             completion = await model.complete(request)
             usage = completion.usage
         except ModelFault as fault:
@@ -72,7 +73,7 @@ class Ledger:
                 self._write(question, role, repeat, FAULT, Completion(text="", finish=FAULT, usage=usage))
             raise
         finally:
-            over = self.spend.settle(reserved, usage)
+            over = self.spend.settle(reserved, usage, role)
             if over is not None:
                 self._brake.pull(over)
         self._write(question, role, repeat, request.sha256, completion)

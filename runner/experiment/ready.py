@@ -12,6 +12,7 @@ from runner.errors import ConfigError, MissingExtra
 from runner.experiment.simplifying import Simplifier
 from runner.experiment.watching import contradictions
 from runner.harness import Census, DatasetInfo, Harness
+from runner.harness._contract import own_code
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.llm.reader import Reader
@@ -55,7 +56,10 @@ def prepare(experiment: Experiment) -> Ready:
             problems.extend(error.problems)
             return None
 
+    name = experiment.harness.name
     harness = attempt(harnesses.build, experiment.harness)
+    if harness is not None:
+        attempt(_headline, harness, experiment.axis)
     system = attempt(systems.build, experiment.arm)
     reads = experiment.reader.provider not in ("none", "ask")
     grades = experiment.judge.provider not in ("none", "rule")
@@ -68,9 +72,41 @@ def prepare(experiment: Experiment) -> Ready:
     missing = system.missing()
     if missing:
         raise MissingExtra(f"arm '{experiment.arm.name}' (system {experiment.arm.system})", missing)
-    dataset, census = harness.dataset(), harness.census(experiment.slice)
+    with own_code(name, "dataset()"):
+        dataset = harness.dataset()
+    census = harness.census(experiment.slice)
     _require_grading(experiment, harness, census)
+    if not system.told_at_open:
+        require_capable(experiment, system, census)
     return Ready(experiment, harness, system, reader, judge, simplifier, prices, dataset, census)
+
+
+def _headline(harness: Harness, axis: str) -> str:
+    with own_code(harness.name, "headline()"):
+        return harness.headline(axis)
+
+
+def require_capable(experiment: Experiment, system: MemorySystem, census: Census) -> None:
+    """Whether the system does what the run wants of it: answers by itself, holds a corpus that was there before.
+
+    Raises
+    ------
+    ConfigError
+        When it does not.
+    """
+    arm, capabilities = experiment.arm, system.capabilities
+    if experiment.reader.provider == "ask" and not capabilities.answers:
+        raise ConfigError(
+            [f"reader=ask: arm '{arm.name}' (system {arm.system}) does not answer by itself; choose a reader"]
+        )
+    if census.existing and not capabilities.existing:
+        raise ConfigError(
+            [
+                f"arm '{arm.name}' (system {arm.system}) keeps nothing beyond a run, so there is no corpus "
+                f"'{census.existing}' in it to search; choose an arm that reaches a server, or give the corpus to be "
+                f"written (see the harness's settings)"
+            ]
+        )
 
 
 def _require_grading(experiment: Experiment, harness: Harness, census: Census) -> None:

@@ -9,23 +9,35 @@ from typing import Final
 
 from runner.config import Recall, RunConfig
 from runner.errors import SearchError
+from runner.experiment import returned
 from runner.experiment.calling import called
 from runner.experiment.context import Delivered, deliver, fingerprint
+from runner.experiment.measured import Measured
 from runner.experiment.saying import UNTOLD, Said
 from runner.experiment.stopping import Brake
-from runner.harness import Harness
 from runner.system import MemorySystem
-from runner.types import Answer, Hit, Query, Question, Retrieval, Row, Texts, Usage
+from runner.types import Answer, Hit, Query, Question, Row, Texts, Usage
 
 # Metrics that hold whatever the order of the hits: all that a system can be measured on that does not rank.
 UNRANKED: Final = "@all"
+# Flags of a row: it was asked of a corpus that was there already; its hits do not name the events they came from.
+EXISTING: Final = "existing_corpus"
+SOURCES_UNTOLD: Final = "sources_untold"
 
 
 class Retrieving:
     """One system's read side, for the questions of one benchmark."""
 
-    def __init__(self, harness: Harness, system: MemorySystem, recall: Recall, config: RunConfig, brake: Brake) -> None:
-        self._harness, self._system, self._recall, self._config, self._brake = harness, system, recall, config, brake
+    def __init__(
+        self, measured: Measured, system: MemorySystem, recall: Recall, config: RunConfig, brake: Brake
+    ) -> None:
+        self._measured_by, self._system, self._recall, self._config, self._brake = (
+            measured,
+            system,
+            recall,
+            config,
+            brake,
+        )
         # Latency is measured inside this gate: the queue in front of a system is ours, not its.
         self._in_flight = asyncio.Semaphore(system.searches or config.concurrency)
 
@@ -37,10 +49,15 @@ class Retrieving:
         row.flags = (*row.flags, *delivered.flags)
         texts.hits, texts.context = delivered.hits, delivered.text
         self._measured(question, delivered.hits, row)
-        row.metrics |= self._harness.score_delivered(question, delivered.text, failed=lost)
+        row.metrics |= self._measured_by.delivered(question, delivered.text, failed=lost)
+        self._measured_by.require_headline(row.metrics)
 
     def _measured(self, question: Question, hits: Sequence[Hit], row: Row) -> None:
-        row.metrics = self._harness.score_retrieval(question, hits)
+        if not hits and not self._system.capabilities.sources and EXISTING not in row.flags:
+            hits = UNTOLD  # what names no events when it finds something cannot be measured when it finds nothing
+        elif any(hit.sources is None for hit in hits) and EXISTING not in row.flags:
+            row.flags = (*row.flags, SOURCES_UNTOLD)
+        row.metrics = self._measured_by.retrieval(question, hits)
         row.metrics["sources_per_hit"] = _grain(hits)
         if not self._system.capabilities.ranked:
             row.metrics = {k: v if k.endswith(UNRANKED) else None for k, v in row.metrics.items()}
@@ -65,13 +82,11 @@ class Retrieving:
         async with self._in_flight:
             self._brake.check()
             start = time.perf_counter()
-            retrieval = await called(
+            found = await called(
                 "search", SearchError, lambda: system.search(ns, query), self._config.search_s, "run.search_s"
             )
             row.usage["search"] = Usage(seconds=time.perf_counter() - start)
-        if not isinstance(retrieval, Retrieval):
-            raise SearchError(f"search must return a Retrieval, and returned {type(retrieval).__name__}")
-        _check(retrieval.hits, known)
+        retrieval = returned.retrieval(found, known)
         row.flags = (*row.flags, *retrieval.notes, *(("search_cached",) if retrieval.cached else ()))
         return deliver(retrieval.hits, recall.limit, recall.max_chars)
 
@@ -81,15 +96,10 @@ class Retrieving:
         async def once() -> Answer:
             async with self._in_flight:
                 self._brake.check()
-                answer = await called(
+                found = await called(
                     "ask", SearchError, lambda: self._system.ask(ns, query), self._config.search_s, "run.search_s"
                 )
-            if not isinstance(answer, Answer):
-                raise SearchError(f"ask must return an Answer, and returned {type(answer).__name__}")
-            if not answer.text.strip():
-                raise SearchError("ask returned an empty answer; that nothing is known is to be said in words")
-            _check(answer.hits or (), known)
-            return answer
+            return returned.answer(found, known)
 
         return once
 
@@ -101,31 +111,6 @@ class Retrieving:
         row.hits = len(hits)
         texts.hits = hits
         self._measured(question, UNTOLD if said.hits is None else hits, row)
-
-
-def _check(hits: Sequence[object], known: frozenset[str] | None) -> None:
-    """Hold hits to the contract: a wrong type or an invented source is a fault, never a miss.
-
-    ``known`` are the events that were written; ``None`` for a corpus that was there already.
-
-    Raises
-    ------
-    SearchError
-        Saying what came instead.
-    """
-    for hit in hits:
-        if not isinstance(hit, Hit):
-            raise SearchError(f"hits must be of type Hit, and one is {type(hit).__name__}")
-        cited: object = hit.sources
-        if cited is not None and not isinstance(cited, tuple | list):
-            kind = type(cited).__name__
-            raise SearchError(f"hit '{hit.key}' has sources of type {kind}; they are a tuple of event ids")
-        strange = next((source for source in hit.sources or () if known is not None and source not in known), None)
-        if strange is not None:
-            raise SearchError(
-                f"hit '{hit.key}' cites '{strange}', which is no event of this scenario; sources are the ids of the "
-                f"events that were written"
-            )
 
 
 def _grain(hits: Sequence[Hit]) -> float | None:

@@ -15,6 +15,7 @@ from runner.errors import ModelFault, SystemFault
 from runner.experiment.ledger import Ledger
 from runner.llm import Model, Request
 from runner.llm.reader import Reader
+from runner.record import journal
 from runner.record.usage import add
 from runner.types import Answer, Completion, Hit, Query, Question, Row, Usage
 
@@ -100,4 +101,4 @@ class _Memory(Model):
         # What it asked of its own models is known where it says so; that it was asked once, always.
         told = answer.usage or Usage(usd=None, measured=False)
         usage = replace(told, calls=max(1, told.calls), seconds=time.perf_counter() - start)
-        return Completion(text=msgspec.json.encode(answer).decode(), model=answer.model, usage=usage)
+        return Completion(text=journal.encoded(answer).decode(), model=answer.model, usage=usage)

@@ -18,6 +18,7 @@ from runner.experiment.baseline import baseline_of
 from runner.record.columns import Columns, columns
 from runner.record.compare import compare
 from runner.record.rundir import RunDir
+from runner.score.support import GROUP_ANSWER_F1
 from runner.stats.resample import Floats
 from runner.stats.sequential import ALPHA, SignWatch, least_units
 from runner.types import CORRECT, OK, Row
@@ -241,6 +242,8 @@ def begin(run: RunDir, experiment: Experiment, instrument: Mapping[str, Any]) ->
         if fakes:
             return f"{fakes[0]} is a fake: there will be no verdict"
         watch, metric = watch_on(baseline, experiment.gate, instrument)
+        if metric == GROUP_ANSWER_F1:
+            return f"{metric} is a score of two questions, which no single row tells"
         expected = int(theirs["census"]["questions"])
         rows = len(watch)
     except RunnerError as error:

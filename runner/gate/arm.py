@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from runner.config import GateConfig
 from runner.errors import RecordError, UsageError
+from runner.gate import twins
 from runner.record.columns import Columns, columns
 from runner.record.rundir import RunDir
 from runner.summary import ALL, COMPARABLE, PATCHED, summary_of
@@ -72,6 +73,8 @@ class Arm:
         groups = self.summary["groups"]
         name = COMPARABLE if self.settings.categories == "comparable" else ALL
         value = groups.get(name + PATCHED, groups.get(name, {})).get(self.metric)
+        if value is None and self.metric in twins.PARTS and self.scored:
+            value = self.values[self.headline_rows & self.data.ok & np.isfinite(self.values)].mean()
         return float(value) if isinstance(value, int | float) else None
 
     @property
@@ -151,7 +154,11 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
     """
     instrument = run.instrument()
     metric = instrument["harness"].get("headline", ACCURACY) if settings.metric == "auto" else settings.metric
-    data = columns(run, [] if metric == ACCURACY else [metric, PUBLISHED + metric])
+    parts = twins.PARTS.get(metric) or (() if metric == ACCURACY else (metric, PUBLISHED + metric))
+    data = columns(run, parts)
+    _whole(run, instrument, data)
+    if metric in twins.PARTS:
+        data = twins.joined(data, metric, PUBLISHED + metric)
     axis = instrument["rows"].get("axis")
     if metric == ACCURACY and axis == "recall":
         raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")
@@ -163,7 +170,6 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
             raise UsageError(
                 f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
             )
-    _whole(run, instrument, data)
     if metric != ACCURACY and (
         np.nanmin(data.values[metric], initial=0) < 0 or np.nanmax(data.values[metric], initial=0) > 1
     ):

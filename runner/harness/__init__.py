@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
@@ -18,10 +19,12 @@ from msgspec.structs import replace
 from runner import lookup
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
+from runner.harness._contract import class_problems, own_code, place_of, scenario_problem
 from runner.harness._patches import PatchReport
 from runner.record.identity import IdSet
 from runner.types import Hit, Label, Question, Scenario
 
+_HOME: Final = Path(__file__).resolve().parent
 MAX_ID: Final = 256  # bytes of an id, so that a gate can hold millions
 
 
@@ -164,6 +167,10 @@ class Harness:
         """What the gold patches do to the whole benchmark; ``None`` without patches."""
         return None
 
+    def caveats(self) -> list[str]:
+        """What a person must know before reading results over this data, a sentence each; told when a run starts."""
+        return []
+
     def headline(self, axis: str) -> str:
         """Name of the metric that the gate reads by default."""
         return f"recall@{self.config.k}" if axis == "recall" else "accuracy_abstain_wrong"
@@ -237,9 +244,13 @@ class Harness:
         """
         try:
             for scenario in self.read():
+                problem = scenario_problem(self, scenario)
+                if problem is not None:
+                    raise DatasetError(f"{self.name}: {' '.join(problem.split())}; mend the harness or its data")
                 clusters = (question.cluster for question in scenario.questions if question.cluster)
                 asked_ids = (question.id for question in scenario.questions)
-                for item in (scenario.id, scenario.cluster, *asked_ids, *clusters):
+                groups = (name for q in scenario.questions for name in (q.category, *q.tags.values()))
+                for item in (scenario.id, scenario.cluster, *asked_ids, *clusters, *groups):
                     if not item or len(item.encode("utf-8", "replace")) > MAX_ID or not item.isprintable():
                         raise DatasetError(
                             f"{self.name}: the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; "
@@ -257,7 +268,10 @@ class Harness:
             ) from None
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             reason = (str(error).splitlines() or [""])[0][:120]
-            raise DatasetError(f"{self.name}: the data is not understood ({type(error).__name__}: {reason})") from error
+            where = f", {place_of(error)}" if code_of(self) else ""  # of a person's own code, which may be at fault
+            raise DatasetError(
+                f"{self.name}: the data is not understood ({type(error).__name__}: {reason}{where})"
+            ) from error
 
     def census(self, chosen: SliceConfig) -> Census:
         """Count a slice and hash its question ids, in one pass.
@@ -295,6 +309,12 @@ class Harness:
         return census
 
 
+def code_of(harness: Harness) -> str:
+    """``@sha256:…`` over the code of a person's own harness, a part of the instrument; empty for a shipped one."""
+    own = [cls for cls in type(harness).__mro__ if issubclass(cls, Harness) and not lookup.is_within(cls, _HOME)]
+    return f"@sha256:{lookup.code_sha256(own)}" if own else ""
+
+
 def names() -> list[str]:
     """Every harness by name, those of the user's own folders included. Imports nothing."""
     return lookup.names(__path__)
@@ -308,9 +328,15 @@ def find(name: str) -> type[Harness]:
     ConfigError
         When there is no such harness; the message lists those that exist.
     """
-    return lookup.find(sys.modules[__name__], name, Harness, "HARNESS", "harness.name")
+    kind = lookup.find(sys.modules[__name__], name, Harness, "HARNESS", "harness.name")
+    problems = class_problems(kind, name)
+    if problems:
+        raise ConfigError(problems)
+    return kind
 
 
 def build(config: HarnessConfig) -> Harness:
     """The harness that a config names, its settings checked."""
-    return find(config.name)(config)
+    kind = find(config.name)
+    with own_code(config.name, "its construction"):
+        return kind(config)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from runner.config import Dataset, own_path
+from runner.config import Dataset
 from runner.errors import DatasetError
+from runner.harness._fields import Where
 from runner.harness._files import combined, published_name
 from runner.harness._rows import rows
-from runner.harness._source import decode_json
+from runner.harness._source import decode_json, looked_at, unreadable
 from runner.harness._stream import check_pin, sha256_of, verified
 
 COLUMNS: Final = ("conversation_id", "chat", "plans", "probing_questions")  # of a row; no other is read
@@ -62,7 +63,7 @@ def find(harness: str, dataset: Dataset, more: Sequence[Dataset], size: str) -> 
     DatasetError
         When anything is missing, cannot be read or does not match its pin.
     """
-    path = own_path(dataset.path) if dataset.path is not None else None
+    path = looked_at(harness, dataset.path) if dataset.path is not None else None
     parts = [dataset, *more]
     if path is not None and path.is_dir():
         return _folder(harness, path, parts, size)
@@ -160,7 +161,7 @@ def _decoded(harness: str, path: Path) -> Any:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
+        raise unreadable(harness, path, error) from None
     return decode_json(harness, str(path), data)
 
 
@@ -170,9 +171,10 @@ def _of_row(harness: str, file: Path, row: object) -> Raw:
             f"{harness}: {file} has a row without conversation_id or probing_questions; it is not the published data "
             "(harness.dataset.path=FILE names another copy)"
         )
-    plans = row.get("plans")
+    plans, name = row.get("plans"), row["conversation_id"]
+    where = Where(harness, f"{file.name}, conversation_id", "the published data")
     return Raw(
-        name=str(row["conversation_id"]),
+        name=where.answer(name),
         chat=None if plans else row.get("chat"),
         plans=plans or None,
         questions=row["probing_questions"],

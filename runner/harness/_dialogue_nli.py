@@ -11,6 +11,7 @@ stand where there is none. ``dtype`` is the rule by which the pair was made and 
 from __future__ import annotations
 
 import hashlib
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,10 +19,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from runner.config import Dataset, own_path
+from runner.config import Dataset
 from runner.errors import DatasetError
 from runner.harness._fields import Where, kind
-from runner.harness._source import decode_json
+from runner.harness._jsonl import json_lines
+from runner.harness._source import decode_json, looked_at, unreadable
 from runner.harness._stream import check_pin, records, sha256_of
 
 LABELS: Final = ("entailment", "neutral", "contradiction")
@@ -31,8 +33,9 @@ _MEANT: Final = "a published Dialogue NLI file"
 _FIELDS: Final = ("label", "sentence1", "sentence2", "triple1", "triple2", "dtype", "id")
 _MORE: Final = ("original_label",)  # of a copy
 _ABSENT: Final = frozenset({"", "<none>", "<blank>", "other"})
-_MOST: Final = 1 << 30  # bytes of a file inside the archive
-_LONGEST_LINE: Final = 1 << 20
+_MOST: Final = 1 << 28  # bytes of a file inside the archive
+_HEAD: Final = 1 << 12  # bytes that tell what a file is
+_DAMAGE: Final = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, RuntimeError, EOFError)
 _GET: Final = "get the archive from https://wellecks.com/dialogue_nli and give it (harness.dataset.path=dnli.zip)"
 
 
@@ -71,7 +74,7 @@ def find(harness: str, dataset: Dataset, split: str) -> File:
     """
     if dataset.path is None:
         raise DatasetError(f"{harness}: no data is configured and none can be downloaded by itself; {_GET}")
-    path = own_path(dataset.path)
+    path = looked_at(harness, dataset.path)
     name = f"dialogue_nli_{split}.jsonl"
     data = None
     if path.is_dir():
@@ -94,15 +97,29 @@ def find(harness: str, dataset: Dataset, split: str) -> File:
 def _member(harness: str, path: Path, name: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
-            found = [item for item in archive.infolist() if Path(item.filename).name == name]
+            found = [item for item in archive.infolist() if _is(item, name)]
             if not found:
                 raise DatasetError(f"{harness}: the archive {path} holds no {name}; {_GET}")
+            if len(found) > 1:
+                places = " ".join(", ".join(item.filename for item in found[:3]).split())[:200]
+                raise DatasetError(
+                    f"{harness}: the archive {path} holds {name} {len(found)} times ({places}); "
+                    "unpack the one that is meant and name that file (harness.dataset.path=FILE)"
+                )
+            if found[0].flag_bits & 1:
+                raise DatasetError(f"{harness}: {name} in {path} is encrypted; {_GET}")
             if found[0].file_size > _MOST:
                 raise DatasetError(f"{harness}: {name} in {path} is larger than any published one; {_GET}")
             return archive.read(found[0])
-    except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+    except _DAMAGE as error:
         reason = " ".join(str(error).split())[:120]
         raise DatasetError(f"{harness}: cannot read the archive {path} ({reason}); {_GET}") from None
+
+
+def _is(item: zipfile.ZipInfo, name: str) -> bool:
+    """Whether an entry is the file of that name; macOS puts another of the name beside it for its own purposes."""
+    parts = item.filename.replace("\\", "/").split("/")
+    return parts[-1] == name and "__MACOSX" not in parts
 
 
 def pairs(harness: str, file: File) -> Iterator[Pair]:
@@ -126,26 +143,30 @@ def pairs(harness: str, file: File) -> Iterator[Pair]:
 
 def _values(harness: str, file: File) -> Iterator[Any]:
     if file.data is not None:
-        if file.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-            for line in file.data.splitlines():
+        inside = f"the file in {file.path}"
+        if _are_lines(file.data[:_HEAD]):
+            for number, line in enumerate(file.data.splitlines(), start=1):
                 if line.strip():
-                    yield decode_json(harness, str(file.path), line)
+                    yield decode_json(harness, f"{inside}, line {number}", line)
             return
-        found = decode_json(harness, str(file.path), file.data)
+        found = decode_json(harness, inside, file.data)
         yield from Where(harness, file.path.name, _MEANT).list(found)
         return
     try:
         with file.path.open("rb") as source:
-            head = source.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-            if head.startswith(b"{"):
-                source.seek(0)
-                while line := source.readline(_LONGEST_LINE):
-                    if line.strip():
-                        yield decode_json(harness, str(file.path), line)
-                return
+            head = source.read(_HEAD)
     except OSError as error:
-        raise DatasetError(f"{harness}: cannot read {file.path}: {error.strerror or error}") from None
-    yield from records(harness, file.path)
+        raise unreadable(harness, file.path, error) from None
+    if head.startswith(b"PK\x03\x04"):
+        raise DatasetError(f"{harness}: the archive {file.path} is damaged; {_GET}")
+    if _are_lines(head):
+        yield from (value for _, value in json_lines(harness, file.path))
+    else:
+        yield from records(harness, file.path)
+
+
+def _are_lines(head: bytes) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 def _pair(harness: str, number: int, value: object) -> Pair:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from runner.errors import DatasetError
-from runner.http import Policy, retry_after
+from runner.http import Policy, retry_after, unusable
 
 if TYPE_CHECKING:
     import httpx
@@ -103,6 +103,7 @@ class _Transfer:
     def __init__(self, harness: str, url: str, part: Path, tag: Path) -> None:
         self._harness, self._url, self._part, self._tag = harness, url, part, tag
         self._waited = 0.0
+        self._most = 0  # bytes that were ever there: what arrives again is no progress
 
     def complete(self) -> None:
         """Ask for what is missing until all of it is there.
@@ -114,17 +115,18 @@ class _Transfer:
         """
         import httpx
 
-        failed = 0
-        with (
-            _progress(self._harness, Path(urlsplit(self._url).path).name) as told,
-            httpx.Client(follow_redirects=True, timeout=_TIMEOUT_S) as client,
-        ):
+        try:
+            connecting = httpx.Client(follow_redirects=True, timeout=_TIMEOUT_S)
+        except (ValueError, ImportError, OSError, httpx.InvalidURL) as error:
+            raise DatasetError(f"{self._harness}: cannot download {self._url}: {unusable(error)}") from None
+        failed, self._most = 0, self._there()
+        with _progress(self._harness, Path(urlsplit(self._url).path).name) as told, connecting as client:
             while True:
-                before = self._there()
                 why = self._once(client, told)
                 if why is None:
                     return
-                failed = 1 if self._there() > before else failed + 1
+                failed = 1 if self._there() > self._most else failed + 1
+                self._most = max(self._most, self._there())
                 if failed >= (_UNREACHABLE if why == httpx.ConnectError.__name__ else _ATTEMPTS):
                     raise self._gave_up(why)
                 time.sleep(0.5 * 2.0 ** (failed - 1))
@@ -149,17 +151,19 @@ class _Transfer:
                     return "HTTP 416"
                 if reply.status_code not in (200, 206):
                     raise self._refused(f"HTTP {reply.status_code}")
+                packed = reply.headers.get("Content-Encoding", "identity").strip().lower()
+                if packed not in ("", "identity"):
+                    raise self._refused(f"the server packs what it sends, {packed[:20]}, though asked not to")
                 at = start if reply.status_code == 206 else 0
-                if reply.status_code == 206 and not _continues(reply, start):
+                if reply.status_code == 206 and not _continues(reply, start, tag):
                     self._part.unlink(missing_ok=True)
                     return "the server sent another part than was asked for"
-                length = reply.headers.get("Content-Length", "")
-                total = at + int(length) if length.isdigit() else None
+                total = _total(reply, at)
                 self._remember(reply)
                 with self._part.open("r+b" if at else "wb") as out:
                     out.seek(at)
                     return self._take(reply, out, at, total, told)
-        except httpx.InvalidURL as error:
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.TooManyRedirects, UnicodeError) as error:
             raise self._refused(type(error).__name__) from None
         except httpx.HTTPError as error:
             return type(error).__name__
@@ -178,7 +182,7 @@ class _Transfer:
     def _remember(self, reply: httpx.Response) -> None:
         """A strong validator, by which the rest can be asked for; without one the next connection begins anew."""
         tag = reply.headers.get("ETag", "")
-        if tag and not tag.startswith("W/"):
+        if tag.isascii() and tag.isprintable() and tag and not tag.startswith("W/"):
             self._tag.write_text(tag, encoding="latin-1")
         else:
             self._tag.unlink(missing_ok=True)
@@ -202,9 +206,23 @@ class _Transfer:
         return DatasetError(f"{self._harness}: cannot download {self._url} ({why}){rest}; {_LOCAL}")
 
 
-def _continues(reply: httpx.Response, start: int) -> bool:
+def _continues(reply: httpx.Response, start: int, tag: str) -> bool:
+    """Whether a part is the rest of what is there, by its place and, where the server says so, its validator."""
     unit, _, span = reply.headers.get("Content-Range", "").partition(" ")
-    return bool(unit == "bytes" and span.startswith(f"{start}-"))
+    return bool(unit == "bytes" and span.startswith(f"{start}-") and reply.headers.get("ETag", tag) == tag)
+
+
+def _total(reply: httpx.Response, at: int) -> int | None:
+    """Bytes of the whole, ``None`` where the server does not say: a part may be less than the rest."""
+    whole: str = reply.headers.get("Content-Range", "").partition("/")[2].strip() if reply.status_code == 206 else ""
+    length: str = reply.headers.get("Content-Length", "")
+    if _is_count(whole):
+        return int(whole)
+    return at + int(length) if _is_count(length) else None
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 @contextlib.contextmanager

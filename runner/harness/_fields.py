@@ -9,7 +9,7 @@ from runner.errors import DatasetError
 
 
 class Where:
-    """A place in a dataset.
+    """A place in a dataset. What is read of it and is of another kind raises :class:`~runner.errors.DatasetError`.
 
     Parameters
     ----------
@@ -66,9 +66,10 @@ class Where:
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, in words."""
+    """What a value is, in words: of JSON, or of another type as a Parquet file may hold it."""
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+    names |= {int: "a number", float: "a number", bytes: "bytes"}
+    return names.get(type(value), f"a {type(value).__name__}")
 
 
 def some(names: Sequence[str], most: int = 8) -> str:

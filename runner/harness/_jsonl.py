@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner.errors import DatasetError
-from runner.harness._source import decode_json
+from runner.harness._source import decode_json, unreadable
 
 _LONGEST: Final = 1 << 28  # bytes of a line; a file without line ends is no JSONL, however large it is
 
@@ -38,7 +38,7 @@ def json_lines(harness: str, path: Path) -> Iterator[tuple[int, Any]]:
                     raise _listed(harness, path)
                 yield number, value
     except OSError as error:
-        raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
+        raise unreadable(harness, path, error) from None
 
 
 def _decoded(harness: str, path: Path, number: int, line: bytes) -> Any:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +25,7 @@ from typing import Any, Final
 
 from runner.errors import DatasetError
 from runner.harness._fields import Where, kind
+from runner.harness._json import Unsound, strictly
 
 _KEYS: Final = ("keys", "relied_on", "used", "used_cited")
 _WHEN: Final = ("now", "ts")
@@ -97,18 +97,16 @@ def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, d
             continue
         at = Line(harness, f"{source}, line {number}")
         try:
-            value = json.loads(line, parse_constant=_no_constant)
+            value = strictly(line)
         except RecursionError:
             raise at.fail("is nested too deeply") from None
+        except Unsound as error:
+            raise at.fail(str(error)) from None
         except ValueError as error:
             raise at.fail(f"is no JSON ({str(error)[:80]})") from None
         if not isinstance(value, dict):
             raise at.fail(f"expected an object, found {kind(value)}")
         yield number, at, value
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
 
 
 def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
@@ -129,6 +127,8 @@ def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
         Naming the line that is not understood, or when there is none at all.
     """
     text = decoded(harness, source, data)
+    if text.lstrip().startswith(("[{", "[\n", "[\r", "[ ")):
+        raise DatasetError(f"{harness}: {source} is a JSON list; write one object a line and no brackets")
     rows = objects(harness, source, text) if text.lstrip().startswith("{") else _csv(harness, source, text)
     found: list[Labelled] = []
     asked: dict[str, int] = {}
@@ -193,7 +193,7 @@ def _listed(at: Line, cell: str) -> list[Any]:
     if not cell.lstrip().startswith("["):
         return cell.split("|")
     try:
-        value = json.loads(cell, parse_constant=_no_constant)
+        value = strictly(cell)
     except (ValueError, RecursionError):
         raise at.fail('a list of keys that begins with [ must be JSON, such as ["a", "b"]') from None
     return at.list(value)

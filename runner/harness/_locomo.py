@@ -70,7 +70,6 @@ class Item:
 @dataclass(frozen=True)
 class Conversation:
     id: str
-    speakers: tuple[str, str]
     sessions: tuple[Session, ...]  # by time
     items: tuple[Item, ...]
     dates_without_session: int
@@ -131,7 +130,8 @@ def _conversation(where: Where, value: object) -> Conversation:
     if "/" in name:
         raise where.fail("a sample_id with '/' cannot be part of a question id")
     talk = where.at(", conversation").mapping(sample["conversation"], None, ("speaker_a", "speaker_b"))
-    speakers = (where.text(talk["speaker_a"]), where.text(talk["speaker_b"]))
+    for speaker in ("speaker_a", "speaker_b"):
+        where.text(talk[speaker])
     turns: dict[int, object] = {}
     dates: dict[int, object] = {}
     for key, item in talk.items():
@@ -151,7 +151,6 @@ def _conversation(where: Where, value: object) -> Conversation:
     items = where.at(", qa").list(sample["qa"])
     return Conversation(
         id=name,
-        speakers=speakers,
         # By number first: as text, session_10 would come before session_2. The sort by time is stable and, in the
         # published file, changes nothing.
         sessions=tuple(sorted(sessions, key=lambda session: session.time)),

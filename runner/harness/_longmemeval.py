@@ -203,7 +203,13 @@ def _turn(where: Where, at: int, number: int, item: Any) -> tuple[str, str, bool
 
 
 def moment(where: Where, value: object) -> tuple[datetime, bool]:
-    """A date, and whether the weekday that it names is its own."""
+    """A date, and whether the weekday that it names is its own.
+
+    Raises
+    ------
+    DatasetError
+        When it is none.
+    """
     match = _DATE.fullmatch(where.text(value))
     try:
         if match is None:

@@ -36,7 +36,7 @@ _READ: Final = frozenset({*_SAID, "mid", "sid", "time", "place"})
 _LABELS: Final = frozenset({"rel", "attr", "value", "name"})
 _TRAJECTORY: Final = frozenset({"tid", "gid", "message_list", "QA"})
 _QA: Final = frozenset({"qid", "question", "answer", "target_step_id", "choices", "ground_truth", "time"})
-_TIME: Final = re.compile(r"'?(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2})(?::\d{2})?'?(?: ([A-Z][a-z]+))?")
+_TIME: Final = re.compile(r"'?(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2})(?::(\d{2}))?'?(?: ([A-Z][a-z]+))?")
 _TAIL: Final = re.compile(r"\s*\(place: ([^()]*?); ?time:? ?([^()]*)\)\s*$")
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -230,11 +230,11 @@ def _time(where: Where, value: object, met: Counter[str]) -> datetime | None:
     try:
         if match is None:
             raise ValueError
-        year, month, day, hour, minute = (int(match[group]) for group in range(1, 6))
-        found = datetime(year, month, day, hour, minute)
+        year, month, day, hour, minute, second = (int(match[group] or 0) for group in range(1, 7))
+        found = datetime(year, month, day, hour, minute, second)
     except ValueError:
         raise where.fail(f"the time {str(value)[:40]!r} is not like \"'2024-10-01 08:00' Tuesday\"") from None
-    met["weekday that is not the date's"] += match[6] not in (None, _DAYS[found.weekday()])
+    met["weekday that is not the date's"] += match[7] not in (None, _DAYS[found.weekday()])
     return found
 
 

@@ -7,8 +7,9 @@ stream is made longer by messages of other streams of the same view. What they s
 - not from a trajectory in which the right choice stands word for word (one of several things, where it is a list), nor
   from one that speaks of what the answering messages are about, where the file says what that is.
 
-A message that is mixed in takes time, place and session of the one before it, so that times stay in order and none
-lies after the question.
+A message that is mixed in goes to one of the stream's own that is not later than the question, drawn alike, takes its
+time, place and session, and stands before or behind it and those that came to it already, at a place drawn alike: times
+stay in order, none lies after the question, and of messages that share a time each is as likely the stream's own.
 """
 
 from __future__ import annotations
@@ -91,22 +92,16 @@ class Pool:
 
 
 def _inserted(trajectory: Trajectory, texts: Iterable[str], draw: Draw) -> tuple[Step, ...]:
-    steps = trajectory.steps
-    first = steps[0]
-    now = trajectory.now
-    # Before the first message, or after any that is not later than the question.
-    gaps = [0, *(at + 1 for at, step in enumerate(steps) if now is None or step.time is None or step.time <= now)]
-    early = now is None or first.time is None or first.time <= now
-    by_gap: dict[int, list[Step]] = {}
+    steps, now = trajectory.steps, trajectory.now
+    said = [at for at, step in enumerate(steps) if step.text]
+    near = [at for at in said if now is None or (time := steps[at].time) is None or time <= now]
+    groups = [[step] for step in steps]
     for text in texts:
-        gap = gaps[draw.below(len(gaps))]
-        near = steps[gap - 1] if gap else first
-        time = near.time if gap or early else None
-        by_gap.setdefault(gap, []).append(replace(near, text=text, time=time, own=-1, subject=""))
-    out = list(by_gap.get(0, ()))
-    for at, step in enumerate(steps, start=1):
-        out += [step, *by_gap.get(at, ())]
-    return tuple(out)
+        at = near[draw.below(len(near))] if near else 0
+        # Where all of the stream is later than the question, what is mixed in has no time and stands before it.
+        mixed = replace(steps[at], text=text, time=steps[at].time if near else None, own=-1, subject="")
+        groups[at].insert(draw.below(len(groups[at]) + 1) if near else 0, mixed)
+    return tuple(step for group in groups for step in group)
 
 
 def ranked(seed: int, name: str) -> bytes:

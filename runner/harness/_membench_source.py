@@ -12,15 +12,16 @@ Files have tens of megabytes: one trajectory is in memory at a time.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from runner.config import Dataset, own_path
+from runner.config import Dataset
 from runner.errors import DatasetError
-from runner.harness._stream import check_pin, damage, sha256_of
+from runner.harness._files import combined
+from runner.harness._source import looked_at
+from runner.harness._stream import check_pin, members, sha256_of
 
 FACTUAL: Final = (
     "simple",
@@ -37,9 +38,7 @@ REFLECTIVE: Final = ("highlevel", "highlevel_rec")
 TASKS: Final = (*FACTUAL, *REFLECTIVE)
 AGENTS: Final = ("FirstAgent", "ThirdAgent")
 
-_CHUNK: Final = 1 << 18
-_DEEPEST: Final = 100
-_BOM: Final = b"\xef\xbb\xbf"
+_LAYOUT: Final = "a published MemBench file is {topic: [trajectory]} or {task: {topic: [trajectory]}}"
 _GET: Final = (
     "clone https://github.com/import-myself/Membench and give its folder (harness.dataset.path=Membench/MemData)"
 )
@@ -83,7 +82,7 @@ def find(harness: str, dataset: Dataset) -> Found:
     """
     if dataset.path is None:
         raise DatasetError(f"{harness}: no data is configured and none can be downloaded by itself; {_GET}")
-    path = own_path(dataset.path)
+    path = looked_at(harness, dataset.path)
     if path.is_file():
         sha = sha256_of(harness, path)
         check_pin(harness, str(path), sha, dataset.sha256)
@@ -95,11 +94,8 @@ def find(harness: str, dataset: Dataset) -> Found:
         raise DatasetError(
             f"{harness}: {path} holds neither FirstAgent/*.json nor ThirdAgent/*.json nor FirstAgentData*.json; {_GET}"
         )
-    digest = hashlib.sha256()
-    for file in files:
-        name = file.path.relative_to(path).as_posix().removeprefix("MemData/")
-        digest.update(f"{name} {sha256_of(harness, file.path)}\n".encode())
-    sha = digest.hexdigest()
+    names = [file.path.relative_to(path).as_posix().removeprefix("MemData/") for file in files]
+    sha = combined([(name, sha256_of(harness, file.path)) for name, file in zip(names, files, strict=True)])
     check_pin(harness, str(path), sha, dataset.sha256)
     return Found(tuple(files), sha, dataset.sha256 is not None)
 
@@ -132,7 +128,7 @@ def raw_trajectories(harness: str, found: Found) -> Iterator[Raw]:
     """
     for file in found.files:
         counts: dict[tuple[str, ...], int] = {}
-        for keys, value in members(harness, file.path):
+        for keys, value in members(harness, file.path, _LAYOUT):
             task, topic = _place(harness, file.path, keys)
             number = counts.get(keys, 0)
             counts[keys] = number + 1
@@ -142,88 +138,13 @@ def raw_trajectories(harness: str, found: Found) -> Iterator[Raw]:
 def _place(harness: str, path: Path, keys: tuple[str, ...]) -> tuple[str, str]:
     """Task and topic: both are keys of a joined file, else the task is the file's name."""
     if len(keys) > 2:
-        raise DatasetError(f"{harness}: {path} nests lists under {'/'.join(keys)[:80]}; {_what()}")
+        raise DatasetError(f"{harness}: {path} nests lists under {'/'.join(keys)[:80]}; {_LAYOUT}")
     task = keys[0] if len(keys) == 2 else path.stem
     topic = keys[-1] if keys else ""
     if task not in TASKS:
         said = "key" if len(keys) == 2 else "file name"
         raise DatasetError(
             f"{harness}: {path}: the {said} '{' '.join(task.split())[:60]}' is no kind of question; there are "
-            f"{', '.join(TASKS)} ({_what()})"
+            f"{', '.join(TASKS)} ({_LAYOUT})"
         )
     return task, topic
-
-
-def _what() -> str:
-    return "a published MemBench file is {topic: [trajectory]} or {task: {topic: [trajectory]}}"
-
-
-def members(harness: str, path: Path) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The items of every list that the objects of a JSON file lead to; memory is that of one item.
-
-    Yields
-    ------
-    tuple of (tuple of str, object)
-        The keys that lead to the list, and the item, decoded.
-
-    Raises
-    ------
-    DatasetError
-        When the file is damaged, or something other than a list stands where one belongs.
-    """
-    import ijson
-
-    try:
-        with path.open("rb") as file:
-            if file.read(len(_BOM)) != _BOM:
-                file.seek(0)
-            yield from _members(harness, path, ijson.basic_parse(file, use_float=True, buf_size=_CHUNK))
-    except OSError as error:
-        raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
-    except (ijson.JSONError, UnicodeDecodeError) as error:
-        raise DatasetError(
-            f"{harness}: {path} {damage(error)}; download it again, or give another copy with harness.dataset.path=FILE"
-        ) from None
-
-
-def _members(harness: str, path: Path, events: Iterator[tuple[str, Any]]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    lead: list[str] = []  # keys of the objects that are open around the list
-    stack: list[Any] = []  # the list, never filled, and what is open inside it
-    keys: list[str] = []
-    for event, value in events:
-        if not stack:
-            if event == "start_map":
-                lead.append("")
-            elif event == "map_key":
-                lead[-1] = value
-            elif event == "end_map":
-                lead.pop()
-            elif event == "start_array":
-                stack.append([])
-                keys.append("")
-            else:
-                at = "/".join(lead)[:80]
-                raise DatasetError(f"{harness}: {path} has a value where a list belongs ({at}); {_what()}")
-            if len(lead) > _DEEPEST:
-                raise DatasetError(f"{harness}: {path} is nested too deeply to be a dataset")
-            continue
-        if event == "map_key":
-            keys[-1] = value
-            continue
-        if event in ("start_map", "start_array"):
-            if len(stack) > _DEEPEST:
-                raise DatasetError(f"{harness}: {path} is nested too deeply to be a dataset")
-            stack.append({} if event == "start_map" else [])
-            keys.append("")
-            continue
-        if event in ("end_map", "end_array"):
-            value = stack.pop()
-            keys.pop()
-            if not stack:
-                continue  # the list is at its end
-        if len(stack) == 1:
-            yield tuple(lead), value
-        elif type(stack[-1]) is dict:
-            stack[-1][keys[-1]] = value
-        else:
-            stack[-1].append(value)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner.errors import DatasetError
-from runner.harness._source import decode_json
+from runner.harness._source import decode_json, unreadable
 
 _BRACKETS: Final = re.compile(r"\([^()]*\)")
 _NUMBER: Final = re.compile(r"^(?:\d+[.)、]?\s*[-—–]?\s*)?")
@@ -55,7 +55,7 @@ class Movies:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
+            raise unreadable(harness, path, error) from None
         value = decode_json(harness, str(path), data)
         if not isinstance(value, dict) or not value or any(type(number) is not int for number in value.values()):
             raise DatasetError(

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from runner.score.lexical import squad_tokens, token_f1
+from runner.score.lexical import squad_tokens
 
 _PREFIX: Final = re.compile(r"Answer:(.*)(?:\n|$)", re.IGNORECASE)
 _ANSWER_FIELD: Final = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', re.IGNORECASE)
 _LABEL: Final = re.compile(r"^[\s*_`\"'>]*label\s*[:=]?\s*", re.IGNORECASE)
 _LETTER: Final = re.compile(r"^\s*([A-H])\s*[.):]\s*")
+_CLOSED: Final = frozenset({"yes", "no", "noanswer"})  # answers that are right as a whole or not at all
 
 
 def parsed(answer: str) -> str:
@@ -67,8 +69,21 @@ def published(answer: str, golds: Sequence[str], *, whole: bool) -> dict[str, fl
     return {
         "exact_match": float(any(matches(one, golds) for one in tried)),
         "substring_exact_match": float(any(contains(one, golds) for one in tried)),
-        "token_f1": max(token_f1(one, gold) for one in tried for gold in golds),
+        "token_f1": max(overlap(one, gold) for one in tried for gold in golds),
     }
+
+
+def overlap(answer: str, gold: str) -> float:
+    """Token F1 as published: 0 where nothing is left of either, and yes, no and "noanswer" are matched whole.
+
+    >>> overlap("yes, it is", "Yes"), overlap("Yes.", "yes")
+    (0.0, 1.0)
+    """
+    left, right = squad_tokens(answer), squad_tokens(gold)
+    if left != right and any(len(words) == 1 and words[0] in _CLOSED for words in (left, right)):
+        return 0.0
+    same = sum((Counter(left) & Counter(right)).values())
+    return 2 * same / (len(left) + len(right)) if same else 0.0
 
 
 def _plain(text: str) -> str:

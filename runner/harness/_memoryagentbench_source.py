@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from runner.config import Dataset, own_path
+from runner.config import Dataset
 from runner.errors import DatasetError
 from runner.harness._files import combined, published_name
+from runner.harness._source import looked_at
 from runner.harness._stream import LargeFile, verified
 
 MOVIES: Final = "entity2id.json"
@@ -59,7 +60,7 @@ def find(harness: str, dataset: Dataset, more: Sequence[Dataset], movies: Datase
     parts = [dataset, *more]
     beside: Path | None = None
     if dataset.path is not None:
-        path = own_path(dataset.path)
+        path = looked_at(harness, dataset.path)
         beside = path if path.is_dir() else path.parent
         parts = _folder(harness, path, parts) if path.is_dir() else [_alone(path, parts)]
     files = [verified(harness, part) for part in parts]

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final
 
 from runner.harness._fields import Where
+from runner.harness._jsonl import json_lines
 
 SPEAKERS: Final = ("Speaker 1", "Speaker 2")
 CURRENT: Final = 5  # number of the session that `dialog` is, where four came before
@@ -37,6 +39,7 @@ _KNOWN: Final = frozenset(
 )
 _SESSION: Final = frozenset({"personas", "dialog", "time_num", "time_unit", "time_back"})
 _HOURS: Final = {"hour": 1, "day": 24, "week": 7 * 24, "month": 30 * 24, "year": 365 * 24}
+_FARTHEST: Final = timedelta(days=1000 * 365)  # no calendar goes back farther than it must
 _BACK: Final = re.compile(r"(\d+)\s+(hour|day|week|month|year)s?\b")
 
 
@@ -65,24 +68,19 @@ class Item:
     met: Counter[str]  # traps, and how often
 
 
-def parse(harness: str, number: int, value: object) -> Item:
-    """One line of the file.
-
-    Parameters
-    ----------
-    harness
-        Its name, for messages.
-    number
-        Of the line, from 1.
-    value
-        The decoded line.
+def items(harness: str, path: Path) -> Iterator[Item]:
+    """The rows of the file, in its order; memory is that of one row.
 
     Raises
     ------
     DatasetError
-        When a field that is read is missing or of another kind. Fields that are not known are not read, and counted.
+        When the file cannot be read, or a field that is read is missing or of another kind. Fields that are not known
+        are not read, and counted.
     """
-    where = Where(harness, f"line {number}", _MEANT)
+    return (_item(Where(harness, f"line {number}", _MEANT), value) for number, value in json_lines(harness, path))
+
+
+def _item(where: Where, value: object) -> Item:
     row = where.mapping(value, None, _REQUIRED)
     met: Counter[str] = Counter(f"unknown field '{key[:40]}', not read" for key in row if key not in _KNOWN)
     earlier = where.at(", previous_dialogs").list(row["previous_dialogs"])
@@ -119,6 +117,8 @@ def _earlier(where: Where, values: Sequence[object], met: Counter[str]) -> list[
     found = []
     for place, session in enumerate(raw, start=1):
         before = sum(gaps[place - 1 :], timedelta())
+        if before > _FARTHEST:
+            raise where.at(f", previous_dialogs {place}").fail(f"it lies {before.days} days back")
         told = _told(session.get("time_back"))
         met["time_back that is not the sum of the gaps after it"] += told is not None and told != before
         met["time_back that says no time"] += told is None

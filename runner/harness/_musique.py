@@ -13,10 +13,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from runner.harness._fields import Where
+from runner.harness._jsonl import json_lines
 
 HOPS: Final = ("2hop", "3hop", "4hop")
 COMPOSITIONS: Final = ("2hop", "3hop1", "3hop2", "4hop1", "4hop2", "4hop3")
@@ -62,24 +65,19 @@ class Item:
         return tuple(paragraph for paragraph in self.paragraphs if paragraph.supporting)
 
 
-def parse(harness: str, number: int, value: object) -> Item:
-    """One line of the file.
-
-    Parameters
-    ----------
-    harness
-        Its name, for messages.
-    number
-        Of the line, from 1.
-    value
-        The decoded line.
+def items(harness: str, path: Path) -> Iterator[Item]:
+    """The rows of the file, in its order; memory is that of one row.
 
     Raises
     ------
     DatasetError
-        On anything that the format does not have: a missing or unknown field, an id of another shape, a value of
-        another kind; and on a row of the test split, whose answers are withheld.
+        When the file cannot be read, and on anything that the format does not have: a missing or unknown field, an id
+        of another shape, a value of another kind; and on a row of the test split, whose answers are withheld.
     """
+    return (_item(harness, number, value) for number, value in json_lines(harness, path))
+
+
+def _item(harness: str, number: int, value: object) -> Item:
     where = Where(harness, f"line {number}", _MEANT)
     item = where.mapping(value, None, ("id", "paragraphs", "question"))
     if "answer" not in item and "answerable" not in item:

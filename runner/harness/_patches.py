@@ -23,6 +23,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from runner.config import Strict, own_path, problems
 from runner.errors import DatasetError
+from runner.harness._json import strictly
 
 
 class Patch(Strict):
@@ -40,6 +41,8 @@ class Patch(Strict):
     def _complete(self) -> Patch:
         if self.action == "fix" and self.answer is None and not self.evidence:
             raise ValueError("a fix needs an answer or evidence")
+        if self.answer is not None and not self.answer.strip():
+            raise ValueError("the answer is empty; a question without a right answer is excluded")
         if self.action == "exclude" and (self.answer is not None or self.evidence is not None):
             raise ValueError("an exclusion takes no answer and no evidence")
         return self
@@ -172,7 +175,7 @@ def _entries(harness: str, path: Path, data: bytes) -> list[Any]:
     import yaml  # reads JSON too; safe_load knows no tags that execute anything
 
     try:
-        entries = yaml.safe_load(data.decode("utf-8-sig")) if path.suffix in (".yaml", ".yml") else _json(data)
+        entries = _yaml(data) if path.suffix in (".yaml", ".yml") else strictly(data.decode("utf-8-sig"))
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         line = " ".join(str(error).split())[:160]
         raise DatasetError(f"{harness}: gold patch {path} cannot be parsed ({line}); it must be JSON or YAML") from None
@@ -183,10 +186,26 @@ def _entries(harness: str, path: Path, data: bytes) -> list[Any]:
     return entries
 
 
-def _json(data: bytes) -> Any:
-    import json
+def _yaml(data: bytes) -> Any:
+    """A YAML document without aliases, which can make little into much, and without a field that stands twice."""
+    import yaml
 
-    return json.loads(data.decode("utf-8-sig"))
+    text = data.decode("utf-8-sig")
+    for event in yaml.parse(text, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"line {event.start_mark.line + 1} has an alias; write it out")
+    tree = yaml.compose(text, yaml.SafeLoader)
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, yaml.MappingNode):
+            names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            if len(set(names)) < len(names):
+                raise ValueError(f"line {node.start_mark.line + 1} has a field twice in one object")
+            nodes += [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+    return yaml.safe_load(text)
 
 
 def _understood(where: str, entry: object, scenarios: Sequence[str]) -> Patch:
@@ -201,6 +220,8 @@ def _understood(where: str, entry: object, scenarios: Sequence[str]) -> Patch:
         raise DatasetError(f"{where}: {'; '.join(problems(error, model))}") from None
     numbers = re.findall(r"\d+", audited.question_id)
     position, index = int(numbers[0]), int(numbers[1])
+    if not scenarios:
+        raise DatasetError(f"{where}: {audited.question_id} is one of LoCoMo; take the patch to harness=locomo_qa")
     if position >= len(scenarios):
         raise DatasetError(f"{where}: {audited.question_id} is beyond the {len(scenarios)} conversations of the data")
     cited = audited.error_type == "WRONG_CITATION"

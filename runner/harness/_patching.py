@@ -73,7 +73,7 @@ class Patching:
         if patch.answer is not None:
             gold = replace(gold, answers=(patch.answer,))
         if patch.evidence:
-            gold = replace(gold, evidence=tuple(patch.evidence), sessions=())
+            gold = replace(gold, evidence=tuple(dict.fromkeys(patch.evidence)), sessions=())
         return replace(question, gold=gold)
 
     def _fits(self, patch: Patch, question: Question, scenario: Scenario) -> None:

@@ -80,6 +80,8 @@ class Published(Harness):
         return self._patching.report(self.read(), self.comparable) if self.config.patches else None
 
     def check(self) -> list[str]:
+        for _ in self._understood():  # what a run would refuse is refused here, before any count
+            pass
         info, report = self.dataset(), self.patch_report()
         pinned = "as pinned" if info.pinned else "unpinned"
         return [

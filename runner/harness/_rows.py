@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from runner.errors import DatasetError, MissingExtra
 from runner.harness._jsonl import json_lines
+from runner.harness._source import unreadable
 from runner.harness._stream import records
+
+_MAGIC: Final = b"PAR1"
 
 
 def rows(harness: str, file: Path, choose: Callable[[Sequence[str]], list[str]]) -> Iterator[object]:
@@ -18,7 +22,7 @@ def rows(harness: str, file: Path, choose: Callable[[Sequence[str]], list[str]])
     harness
         Its name, for messages.
     file
-        ``.parquet``, ``.jsonl`` or ``.ndjson``; anything else is a JSON list.
+        Parquet by its name or its first bytes, ``.jsonl`` or ``.ndjson``; anything else is a JSON list.
     choose
         Which columns of a Parquet file are read, of the names that it has. The fields of a column that is a struct
         are named one by one, ``metadata.source``. JSON rows come whole.
@@ -30,11 +34,19 @@ def rows(harness: str, file: Path, choose: Callable[[Sequence[str]], list[str]])
     MissingExtra
         When it is Parquet and the reader of that is not installed.
     """
-    if file.suffix == ".parquet":
+    if file.suffix.lower() == ".parquet" or _begins_as_parquet(harness, file):
         return _parquet(harness, file, choose)
-    if file.suffix in (".jsonl", ".ndjson"):
+    if file.suffix.lower() in (".jsonl", ".ndjson"):
         return (value for _, value in json_lines(harness, file))
     return records(harness, file)
+
+
+def _begins_as_parquet(harness: str, file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_MAGIC)) == _MAGIC
+    except OSError as error:
+        raise unreadable(harness, file, error) from None
 
 
 def _parquet(harness: str, file: Path, choose: Callable[[Sequence[str]], list[str]]) -> Iterator[object]:
@@ -51,8 +63,9 @@ def _parquet(harness: str, file: Path, choose: Callable[[Sequence[str]], list[st
                 names += [f"{field.name}.{part.name}" for part in inner] or [field.name]
             for batch in table.iter_batches(batch_size=1, columns=choose(names)):
                 yield from batch.to_pylist()
-    except (arrow.ArrowException, OSError) as error:
-        line = " ".join(str(error).split())[:120]
+    except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError) as error:
+        # What is no text, no date and the like is met only when it is made into a value of Python.
+        line = "a text is not UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())[:120]
         raise DatasetError(
             f"{harness}: {file} cannot be read as Parquet ({line}); download it again, or give another copy with "
             "harness.dataset.path=FILE"

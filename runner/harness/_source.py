@@ -6,17 +6,25 @@ what to type next.
 
 from __future__ import annotations
 
+import errno
 import hashlib
-import json
+import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from runner.config import Dataset, cache_dir, own_path
 from runner.errors import DatasetError
 from runner.harness._fetch import fetch
+from runner.harness._json import Unsound, strictly
+
+MEND: Final = "export it again as UTF-8, mended, or give another copy with harness.dataset.path=FILE"
+TOO_DEEP: Final = (
+    "is nested too deeply to be a dataset; download it again, or give another copy with harness.dataset.path=FILE"
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ def read_source(harness: str, dataset: Dataset, diagnose: Callable[[bytes], str 
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
+        raise unreadable(harness, path, error) from None
     sha = hashlib.sha256(data).hexdigest()
     if dataset.sha256 is not None and sha != dataset.sha256:
         why = diagnose(data)
@@ -77,20 +85,50 @@ def local_copy(harness: str, dataset: Dataset) -> Path:
     """
     if dataset.path is None:
         return _download(harness, dataset)
-    path = own_path(dataset.path)
-    try:
-        if path.is_dir():
-            raise DatasetError(
-                f"{harness}: {path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})"
-            )
-        if not path.is_file():
-            raise DatasetError(
-                f"{harness}: there is no file {path} (looked in {Path.cwd()}); give a local copy with "
-                "harness.dataset.path=FILE, or leave harness.dataset.path out to download it"
-            )
-    except OSError as error:
-        raise DatasetError(f"{harness}: cannot read {path}: {error.strerror or error}") from None
+    path = looked_at(harness, dataset.path)
+    if path.is_dir():
+        raise DatasetError(
+            f"{harness}: {path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})"
+        )
+    if not path.is_file():
+        raise DatasetError(
+            f"{harness}: there is no file {path} (looked in {Path.cwd()}); give a local copy with "
+            "harness.dataset.path=FILE, or leave harness.dataset.path out to download it"
+        )
     return path
+
+
+def looked_at(harness: str, path: str) -> Path:
+    """A path that a config names, if it is a file, a folder that can be listed, or nothing yet.
+
+    Raises
+    ------
+    DatasetError
+        When it cannot be looked at, or is a pipe, a device or the like, which cannot be read twice.
+    """
+    found = own_path(path)
+    try:
+        mode = found.stat().st_mode
+        if stat.S_ISDIR(mode) and not os.access(found, os.R_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL byte is in no name
+        return found
+    except OSError as error:
+        raise unreadable(harness, found, error) from None
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise DatasetError(
+            f"{harness}: {found} is neither a file nor a folder; write it to a file and name that "
+            "(harness.dataset.path=FILE)"
+        )
+    return found
+
+
+def unreadable(harness: str, path: Path, error: OSError) -> DatasetError:
+    """What is said of a file that the system does not let be read."""
+    return DatasetError(
+        f"{harness}: cannot read {path}: {error.strerror or error}; make it readable, or give another copy with "
+        "harness.dataset.path=FILE"
+    )
 
 
 def _download(harness: str, dataset: Dataset) -> Path:
@@ -112,7 +150,8 @@ def decode_json(harness: str, source: str, data: bytes) -> Any:
     Raises
     ------
     DatasetError
-        Telling truncation, a wrong encoding and other damage apart.
+        Telling truncation, a wrong encoding and other damage apart; also on what :func:`runner.harness._json.strictly`
+        refuses.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -124,9 +163,11 @@ def decode_json(harness: str, source: str, data: bytes) -> Any:
     if not text.strip():
         raise DatasetError(f"{harness}: {source} is empty; give another copy with harness.dataset.path=FILE")
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return strictly(text)
     except RecursionError:
-        raise DatasetError(f"{harness}: {source} is nested too deeply to be a dataset") from None
+        raise DatasetError(f"{harness}: {source} {TOO_DEEP}") from None
+    except Unsound as error:
+        raise DatasetError(f"{harness}: {source} {error}; {MEND}") from None
     except ValueError as error:
         at = getattr(error, "pos", None)
         ended = at is not None and (at >= len(text.rstrip()) or "Unterminated string" in str(error))
@@ -134,7 +175,3 @@ def decode_json(harness: str, source: str, data: bytes) -> Any:
         raise DatasetError(
             f"{harness}: {source} {what}; download it again, or give another copy with harness.dataset.path=FILE"
         ) from None
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")

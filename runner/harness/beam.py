@@ -17,7 +17,8 @@ BY-SA 4.0), which is what the choices ``beam`` (100K), ``beam_500k``, ``beam_1m`
 ``scoring: upstream`` follows the published code where it departs from the paper, so that its numbers can be compared
 with the published ones: half a point counts as none in every ability but event ordering and the judge is not shown the
 question (both are rubric files of their own), every line of an answer, blank ones too, is an item of an ordering, and
-each takes the first event that fits. The published table has ``tau_norm`` alone in its column of event ordering.
+each takes the first event that fits, and a rubric of one event is scored like any other. The published table has
+``tau_norm`` alone in its column of event ordering, and so in its average.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class Beam(Published):
         upstream = self.settings.scoring == "upstream"
         reference = list(dict.fromkeys(question.gold.points))
         said = lines_in(answer) if upstream else items_in(answer)
-        told = ordering(reference, align(said, reference, first=upstream), last=upstream)
+        told = ordering(reference, align(said, reference, first=upstream), upstream=upstream)
         return {
             "event_ordering_lexical": told.score,
             "event_ordering_tau_norm": told.tau_norm,

@@ -108,7 +108,13 @@ class HandoffSuite(Harness):
             )
 
     def dataset(self) -> DatasetInfo:
-        """Content of every scenario, of the filler and the version of what is made of them, hashed."""
+        """Content of every scenario, of the filler and the version of what is made of them, hashed.
+
+        Raises
+        ------
+        ConfigError
+            When ``harness.dataset.sha256`` pins another content.
+        """
         sha = hashlib.sha256(f"handoff {VERSION} {pool_sha256()}\n".encode())
         for entry in self._index.entries:
             sha.update(f"{entry.id} {entry.sha256}\n".encode())

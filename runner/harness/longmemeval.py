@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar, Final
 
@@ -34,7 +34,7 @@ from runner.harness._longmemeval_traps import Traps
 from runner.harness._published import Published
 from runner.harness._stream import LargeFile, records, verified
 from runner.score.lexical import token_f1
-from runner.score.retrieval import profile
+from runner.score.retrieval import Ranked, ndcg_any_at, profile, recall_all_at
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 PUBLISHED: Final = {
@@ -46,6 +46,7 @@ PUBLISHED: Final = {
 _RUBRIC: Final = {PREFERENCE: "longmemeval_preference", TEMPORAL: "longmemeval_temporal", UPDATE: "longmemeval_update"}
 _PLAIN: Final = "longmemeval_plain"
 _ABSTAIN: Final = "longmemeval_abstention"
+_DEPTHS: Final = (5, 10)  # K's of the published retrieval tables
 _ACCEPTABLE: Final = re.compile(r"\.\s+(.+?)\s+(?:is|are) also acceptable\.?\s*$")
 _BRACKET: Final = re.compile(r"\s*\((or )?([^()]*)\)")
 
@@ -140,7 +141,8 @@ class LongMemEval(Published):
         """Retrieval metrics at turn level, and at session level under ``session_``.
 
         At session level a hit counts when it comes from a session that holds evidence; its rank is the hit's, so that
-        both levels speak of the same budget. ``recall@K`` is the paper's recall_any, ``recall_all@K`` its recall_all.
+        both levels speak of the same budget; the published code goes on until K sessions are found. ``recall@K`` is the
+        paper's recall_any, ``recall_all@K`` its recall_all and ``ndcg_any@K`` its nDCG, with the discount of its code.
         """
         gold = question.gold
         evidence = () if gold.abstain else gold.evidence
@@ -148,9 +150,11 @@ class LongMemEval(Published):
         known = [item for item in sources if item is not None]
         ranked = known if len(known) == len(sources) else None
         by_session = None if ranked is None else [tuple({_session(source) for source in item}) for item in ranked]
-        metrics = profile(ranked, () if gold.sessions else evidence, self.config.k)
+        turns = () if gold.sessions else evidence
         sessions = {_session(item) for item in evidence}
-        return metrics | profile(by_session, sessions, self.config.k, prefix="session_", precision=False)
+        metrics = profile(ranked, turns, self.config.k) | _tables(ranked, turns, "")
+        metrics |= profile(by_session, sessions, self.config.k, prefix="session_", precision=False)
+        return metrics | _tables(by_session, sessions, "session_")
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """``token_f1`` against the best alternative of the gold, ``None`` where the gold is a rubric or to abstain.
@@ -198,6 +202,16 @@ def alternatives(golds: Sequence[str]) -> list[str]:
         others = [match[2] for match in _BRACKET.finditer(gold) if match[1]]
         found += [_BRACKET.sub("", gold), *others] if others else [gold]
     return found
+
+
+def _tables(ranked: Ranked | None, gold: Collection[str], prefix: str) -> dict[str, float | None]:
+    """What the published retrieval tables have, at their depths."""
+    metrics: dict[str, float | None] = {}
+    for depth in _DEPTHS:
+        known = ranked is not None and bool(gold)
+        metrics[f"{prefix}recall_all@{depth}"] = recall_all_at(ranked or (), gold, depth) if known else None
+        metrics[f"{prefix}ndcg_any@{depth}"] = ndcg_any_at(ranked or (), gold, depth) if known else None
+    return metrics
 
 
 def _session(event_id: str) -> str:

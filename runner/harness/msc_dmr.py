@@ -26,8 +26,7 @@ from typing import ClassVar, Final
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness._jsonl import json_lines
-from runner.harness._msc_dmr import Item, parse
+from runner.harness._msc_dmr import Item, items
 from runner.harness._msc_dmr_traps import Traps
 from runner.harness._published import Published
 from runner.harness._stream import LargeFile, verified
@@ -70,8 +69,8 @@ class MscDmr(Published):
     def _items(self) -> Iterator[tuple[str, Item]]:
         """Every row with the name of its scenario: its place in the file, for the rows have no id of their own."""
         place = -1
-        for place, (number, value) in enumerate(json_lines(self.name, self._file.path)):
-            yield f"{_DMR}-{place:04d}", parse(self.name, number, value)
+        for place, item in enumerate(items(self.name, self._file.path)):
+            yield f"{_DMR}-{place:04d}", item
         if place < 0:
             raise DatasetError(
                 f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
@@ -130,9 +129,7 @@ class MscDmr(Published):
         traps = Traps()
         for name, item in self._items():
             traps.take(name, item, current=self.settings.current_session)
-        return [
-            *traps.lines(),
-        ]
+        return traps.lines()
 
 
 HARNESS = MscDmr

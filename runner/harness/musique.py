@@ -29,15 +29,14 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness._jsonl import json_lines
-from runner.harness._musique import COMPOSITIONS, HOPS, Item, parse
+from runner.harness._musique import COMPOSITIONS, HOPS, Item, items
 from runner.harness._musique_traps import Traps
 from runner.harness._published import Published
 from runner.harness._sampling import drawn
 from runner.harness._stream import LargeFile, verified
 from runner.score.lexical import exact_match, is_abstention, token_f1
 from runner.score.retrieval import profile
-from runner.score.support import ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
+from runner.score.support import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
 PUBLISHED: Final = {
@@ -91,8 +90,7 @@ class MuSiQue(Published):
     # --- which rows ------------------------------------------------------------------------------------------------
 
     def _items(self) -> Iterator[Item]:
-        for number, value in json_lines(self.name, self._file.path):
-            yield parse(self.name, number, value)
+        return items(self.name, self._file.path)
 
     @cached_property
     def _chosen(self) -> frozenset[str]:
@@ -164,10 +162,13 @@ class MuSiQue(Published):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def headline(self, axis: str) -> str:
-        """Share of the supporting paragraphs in the first K; answer F1, in the full set with the refusals in it."""
+        """Share of the supporting paragraphs in the first K; answer F1, in the full set that of whole pairs.
+
+        Of single rows, declining everything would score one half in the full set.
+        """
         if axis == "recall":
             return f"fraction@{self.config.k}"
-        return ANSWER_F1 if self._full else "answer_f1"
+        return GROUP_ANSWER_F1 if self._full else "answer_f1"
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics over the supporting paragraphs, and their F1 with all that was delivered.

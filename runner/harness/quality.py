@@ -111,7 +111,13 @@ class Quality(Harness):
         yield Scenario(id="memories", cluster="memories", events=events, questions=questions)
 
     def dataset(self) -> DatasetInfo:
-        """Content of the file, hashed; pinned, since it is shipped."""
+        """Content of the file, hashed; pinned, since it is shipped.
+
+        Raises
+        ------
+        ConfigError
+            When ``harness.dataset.sha256`` pins another content.
+        """
         sha = hashlib.sha256(digest(self._set.model_dump(mode="json")).encode()).hexdigest()
         wanted = self.config.dataset.sha256
         if wanted is not None and wanted != sha:

@@ -3,8 +3,19 @@
 ``gate`` decides when a request may leave for an endpoint; ``policy`` decides what its answer means.
 """
 
-from runner.http.address import is_loopback
+from runner.http.address import is_loopback, unusable
 from runner.http.gate import Gate, gate_of
 from runner.http.policy import HttpFault, Policy, Reply, call, retry_after, start_of
 
-__all__ = ["Gate", "HttpFault", "Policy", "Reply", "call", "gate_of", "is_loopback", "retry_after", "start_of"]
+__all__ = [
+    "Gate",
+    "HttpFault",
+    "Policy",
+    "Reply",
+    "call",
+    "gate_of",
+    "is_loopback",
+    "retry_after",
+    "start_of",
+    "unusable",
+]

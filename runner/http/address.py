@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from runner.safe import mask
+
+
+def unusable(error: Exception) -> str:
+    """Why no client could be made: settings of the environment that every client reads, and that are wrong."""
+    said = mask(" ".join(str(error).split()))[:200]
+    return (
+        f"the proxy or certificate settings of the environment cannot be used ({type(error).__name__}: {said}); mend "
+        f"or unset HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR, in small letters too"
+    )
+
 
 def is_loopback(base_url: str) -> bool:
     """Whether a URL points at this machine."""

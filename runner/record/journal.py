@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _SMALL: Final = 1 << 18  # bytes decoded together when a reader wants one line after the other
 _LARGE: Final = 1 << 23  # and when it wants columns
+_ENCODER: Final = msgspec.json.Encoder()
 
 
 class Journal(Generic[T]):
@@ -28,7 +29,6 @@ class Journal(Generic[T]):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._encoder = msgspec.json.Encoder()
         self._dirty = False
         self._broken = False
         try:
@@ -44,10 +44,7 @@ class Journal(Generic[T]):
         RecordError
             When the disk does not take it; whatever was cut off is the torn line that a resume drops.
         """
-        try:
-            data = self._encoder.encode(item) + b"\n"
-        except UnicodeEncodeError:  # half a character in a model's reply or a system's hit must not lose the line
-            data = msgspec.json.encode(_whole(msgspec.to_builtins(item))) + b"\n"
+        data = encoded(item) + b"\n"
         if self._broken:
             raise RecordError(f"{self.path}: an earlier write failed; resume the run when there is room")
         before = os.lseek(self._fd, 0, os.SEEK_END)
@@ -75,6 +72,14 @@ class Journal(Generic[T]):
             self.sync()
         finally:
             os.close(self._fd)
+
+
+def encoded(item: Any) -> bytes:
+    """One thing as JSON; half a character in a model's reply or a system's hit is replaced, not the end of the line."""
+    try:
+        return _ENCODER.encode(item)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(_whole(msgspec.to_builtins(item)))
 
 
 def _whole(value: Any) -> Any:

@@ -201,7 +201,8 @@ class RunDir:
         """
         value = self.read_json("instrument.json")
         if not value:
-            raise RecordError(f"{self.path}: has no instrument.json: the run never started; run it again")
+            why = str(self.read_json("failure.json").get("reason", "")) or "run it again"
+            raise RecordError(f"{self.path}: has no instrument.json: the run never started ({why})")
         if value.get("format") != FORMAT:
             raise RecordError(
                 f"{self.path}: recorded in format {value.get('format')!r}, this version reads format {FORMAT}; "
@@ -265,7 +266,13 @@ def is_run(path: Path) -> bool:
 
 
 def runs_under(path: Path) -> list[RunDir]:
-    """The runs of a sweep directory, in job order."""
+    """The runs of a sweep directory, in job order; of a run, itself.
+
+    Raises
+    ------
+    UsageError
+        When the directory cannot be read.
+    """
     if is_run(path):
         return [RunDir(path)]
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 from runner.types import Usage
+
+# Above these a count is no count: sums of a run stay finite, and exact in the numbers of any JSON reader.
+MOST_TOKENS: Final = 10**12  # of one call
+MOST_USD: Final = 1e6
 
 
 def add(total: Usage | None, usage: Usage) -> Usage:
@@ -19,3 +26,19 @@ def add(total: Usage | None, usage: Usage) -> Usage:
         seconds=total.seconds + usage.seconds,
         measured=total.measured and usage.measured,
     )
+
+
+def impossible(usage: Usage) -> str | None:
+    """What about a use that somebody tells of cannot be, ``None`` where all can."""
+    for name in ("input_tokens", "output_tokens", "cached_tokens", "calls"):
+        count = getattr(usage, name)
+        if not 0 <= count <= MOST_TOKENS:
+            return f"{name} is {_short(count)}"
+    if usage.usd is not None and not (math.isfinite(usage.usd) and 0 <= usage.usd <= MOST_USD):
+        return f"usd is {usage.usd:g}"
+    return None
+
+
+def _short(count: int) -> str:
+    text = str(count)
+    return text if len(text) <= 20 else f"{text[:20]}…"

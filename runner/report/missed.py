@@ -6,6 +6,7 @@ and to find any damage, once to show those that are asked for. Nothing is printe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,7 @@ UNMEASURED: Final = "unmeasured"  # no label, or hits that name no events where 
 OUTCOMES: Final = (*STAGES, RIGHT, ERROR, EXCLUDED, UNMEASURED)
 _CODE: Final = {name: code for code, name in enumerate(OUTCOMES)}
 _ANYWHERE: Final = "recall@all"
+_DEPTH: Final = re.compile(r"(?:recall|fraction)@([1-9]\d{0,8})$")  # of a headline that counts the first few hits
 _BATCH: Final = 1 << 20  # bytes of texts decoded together
 
 
@@ -98,8 +100,8 @@ class Missed:
         self.instrument = instrument
         self.accuracy = instrument["rows"].get("axis") == "accuracy"
         headline = str(instrument["harness"]["headline"])
-        depth = headline.partition("recall@")[2]
-        self.k = int(depth) if depth.isdecimal() and len(depth) < 10 else None
+        depth = _DEPTH.search(headline)
+        self.k = int(depth[1]) if depth else None
         metrics = [] if self.accuracy else [*([headline] if self.k else []), _ANYWHERE]
         self._rows = columns(run, metrics)
         self.outcome = self._outcomes(metrics)

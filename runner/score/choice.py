@@ -7,6 +7,8 @@ Nothing is guessed from words that merely resemble a name. In this order, and th
 3. a letter and after it, word for word, the option that it stands for ("B. Plan C");
 4. statements such as "Answer: B" or "the correct option is (B)", where they all say the same;
 5. a letter with which the answer begins or that stands in brackets, or a word wherever it stands; all the same again.
+
+In 4 and 5 a name that is denied is not named: "not (B)", "does not entail", "A is wrong".
 """
 
 from __future__ import annotations
@@ -25,6 +27,19 @@ _STATED: Final = (
     r"(?:\s+(?:option|choice|letter))?\s*[:=]?[\s*_`\"'(\[]*"
 )
 _LED: Final = re.compile(r"[\s*_`\"'(\[]*([A-Za-z])[*_`\"']*[.):\]]+[*_`\"']*\s*(\S.*)", re.DOTALL)
+# What stands right before or right after a name and denies it. Other words in between may change what is denied.
+_NOT: Final = re.compile(
+    r"(?:\b(?:not|no|never|cannot|without|non|rather than|instead of)|n['’]t)(?:[^\S\n]+|-)"
+    r"(?:(?:an?|the|any|be|been|being|really|actually|strictly|necessarily|logically|directly|clearly|fully|choose|pick|"
+    r"option|choice|answer|letter)[^\S\n]+){0,3}[*_`\"'“‘(\[]*$",
+    re.IGNORECASE,
+)
+_DENIED: Final = re.compile(
+    r"[*_`\"'”’)\].]*\s+(?:(?:(?:is|was|does|do|can|would|could|are)[^\S\n]*(?:not\b|n['’]t\b)|cannot\b)|"
+    r"(?:is|was|are|would be)[^\S\n]+(?:wrong|incorrect|false|untrue|ruled out|excluded)\b)",
+    re.IGNORECASE,
+)
+_BESIDE: Final = 80  # characters before and after a name in which it may be denied
 _LONGEST: Final = 200_000  # characters of an answer that are looked at
 _SHOWN: Final = 60
 
@@ -72,10 +87,10 @@ def letter(answer: str, options: Mapping[str, str]) -> Choice:
     # option's text ("Plan C"): what counts is a letter that is marked as one.
     some = rf"([{(one := ''.join(options))}](?:\s*(?:,|/|&|\bor\b|\band\b)\s*[{one}]\b)*)"
     ends = r"(?=\s*(?:[.):,;\]*_\"'`\n–—]|-\s|$)|\s+(?:is|was|because|since|as)\b)"
-    stated = re.findall(rf"(?i:{_STATED}){some}{ends}", text) + re.findall(
+    stated = _found(rf"(?i:{_STATED}){some}{ends}", text) + _found(
         rf"(?i:{_STATED}([{one}]))(?=[.)\]*_\"'`\s]*(?:\n|$))", text
     )
-    marked = re.findall(rf"\A[\s*_`\"'(\[]*{some}{ends}", text) + re.findall(rf"\(([{one}])\)", text)
+    marked = _found(rf"\A[\s*_`\"'(\[]*{some}{ends}", text) + _found(rf"\(([{one}])\)", text)
     lists = stated or marked
     return _one((name for item in lists for name in re.findall(rf"\b[{one}]\b", item.upper())), options)
 
@@ -102,7 +117,7 @@ def word(answer: str, forms: Mapping[str, re.Pattern[str]]) -> Choice:
         name
         for match in re.finditer(rf"{_STATED}(\w+)", text, re.IGNORECASE)
         for name, form in forms.items()
-        if form.fullmatch(match[1])
+        if form.fullmatch(match[1]) and not _denied(text, *match.span(1))
     ]
     return _one(stated or _named(text, forms), forms)
 
@@ -155,7 +170,19 @@ def _fields(text: str) -> list[str] | None:
 
 
 def _named(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
-    return (name for name, form in forms.items() if form.search(text))
+    return (
+        name for name, form in forms.items() if any(not _denied(text, *match.span()) for match in form.finditer(text))
+    )
+
+
+def _found(pattern: str, text: str) -> list[str]:
+    """What the one group of a pattern holds wherever it stands and is not denied."""
+    return [match[1] for match in re.finditer(pattern, text) if not _denied(text, *match.span(1))]
+
+
+def _denied(text: str, start: int, end: int) -> bool:
+    before, after = text[max(0, start - _BESIDE) : start], text[end : end + _BESIDE]
+    return _NOT.search(before) is not None or _DENIED.match(after) is not None
 
 
 def _words(text: str) -> list[str]:

@@ -15,7 +15,9 @@ from math import exp
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _SQUAD_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_LOCOMO_ARTICLES = re.compile(r"\b(a|an|the|and)\b")
+# The official script's regular expressions count an accent that is a character of its own as part of the word.
+_LOCOMO_WORD = r"[\w\u0300-\u036f]"
+_LOCOMO_ARTICLES = re.compile(rf"(?<!{_LOCOMO_WORD})(a|an|the|and)(?!{_LOCOMO_WORD})")
 _ROUGE_TOKENS = re.compile(r"[a-z0-9]+")
 
 

@@ -42,10 +42,11 @@ class Ordering:
     ----------
     score
         ``((tau_b + 1) / 2) * f1``; for a reference of one event, which has no order, 1 if it is all that was named,
-        else 0.
+        else 0 (the published code scores it like any other).
     tau_b
         Kendall's tau-b over the union of both lists, what is missing from one tied at the end (rank ``len + 1``);
-        ``None`` where it is undefined, because one list is empty or there is but one event.
+        ``None`` where it is undefined, because one list is empty or there is but one event (with the published code's
+        rules: one event and nothing else).
     single
         The reference has one event: nothing was ordered.
     """
@@ -130,7 +131,7 @@ def align(items: Sequence[str], reference: Sequence[str], *, first: bool = False
     return named
 
 
-def ordering(reference: Sequence[str], said: Sequence[str], *, last: bool = False) -> Ordering:
+def ordering(reference: Sequence[str], said: Sequence[str], *, upstream: bool = False) -> Ordering:
     """Score an aligned list against the reference.
 
     Parameters
@@ -139,8 +140,9 @@ def ordering(reference: Sequence[str], said: Sequence[str], *, last: bool = Fals
         The events in order, each once.
     said
         The items of :func:`align` in the answer's order.
-    last
-        Rank an item that is named twice by its last mention, as BEAM's published code does, not by its first.
+    upstream
+        As BEAM's published code: an item that is named twice is ranked by its last mention, not by its first, and a
+        reference of one event is ordered among what was said beside it.
 
     Raises
     ------
@@ -155,13 +157,13 @@ def ordering(reference: Sequence[str], said: Sequence[str], *, last: bool = Fals
     precision = found / (found + extra) if found else 0.0
     recall = found / len(events)
     f1 = 2 * precision * recall / (precision + recall) if found else 0.0
-    if len(events) == 1:
-        whole = float(bool(said) and named == events)
-        return Ordering(whole, None, precision, recall, f1, single=True)
+    single = len(events) == 1
+    if single and (not upstream or named == events):
+        return Ordering(float(named == events), None, precision, recall, f1, single=True)
     union = list(dict.fromkeys([*reference, *said]))
-    tau_b = _tau_b(_ranks(reference, union, last), _ranks(said, union, last))
+    tau_b = _tau_b(_ranks(reference, union, upstream), _ranks(said, union, upstream))
     score = 0.0 if tau_b is None else (tau_b + 1) / 2 * f1
-    return Ordering(score, tau_b, precision, recall, f1, single=False)
+    return Ordering(score, tau_b, precision, recall, f1, single)
 
 
 def _ranks(items: Sequence[str], union: Sequence[str], last: bool) -> list[int]:

@@ -75,6 +75,18 @@ def ndcg_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
     return min(1.0, gain / ideal)
 
 
+def ndcg_any_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
+    """LongMemEval's ``ndcg_any@K``: as :func:`ndcg_at` with discount 1/log2(rank), and none at the first two ranks.
+
+    Source: ``src/retrieval/eval_utils.py`` of xiaowu0162/LongMemEval (Järvelin & Kekäläinen 2002 with base 2, where
+    ranks below the base are not discounted). Published figures are of this one.
+    """
+    _depth(k)
+    gain = sum(1 / max(1.0, log2(rank)) for rank in _first_ranks(ranked, gold).values() if rank <= k)
+    ideal = sum(1 / max(1.0, log2(rank)) for rank in range(1, min(k, len(_wanted(gold))) + 1))
+    return min(1.0, gain / ideal)
+
+
 def reciprocal_rank(ranked: Ranked, gold: Collection[str]) -> float:
     """1/rank of the first hit from an evidence event, 0 when there is none. Its mean is MRR."""
     ranks = _first_ranks(ranked, gold)

@@ -13,6 +13,7 @@ from runner.types import Row
 SUFFICIENCY = "sufficiency"
 ANSWER_F1 = "answer_sufficiency_f1"
 SUPPORT_F1 = "support_f1@all"
+GROUP_ANSWER_F1 = "group_answer_sufficiency_f1"
 
 
 def support_f1(found: Collection[str], gold: Collection[str]) -> float:
@@ -58,7 +59,7 @@ def group_scores(rows: Iterable[Row]) -> dict[str, float | int | None]:
         _collect(supports, seen, (SUPPORT_F1, SUFFICIENCY), blind)
     return {
         "pairs": pairs,
-        "group_answer_sufficiency_f1": _mean(answers),
+        GROUP_ANSWER_F1: _mean(answers),
         "group_support_sufficiency_f1": _mean(supports),
     }
 

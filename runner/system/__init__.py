@@ -113,6 +113,7 @@ class MemorySystem:
     # Acts outside this process by what its arm says: a command, a server. A record made elsewhere is not resumed with
     # it before a person trusts the record.
     outside: ClassVar[bool] = True
+    told_at_open: bool = False  # its capabilities are known only when it is open: a server, a command says them
     searches: int | None = None  # searches in flight that it takes; None: as many as come
 
     def __init__(self, arm: ArmConfig) -> None:

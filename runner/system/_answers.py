@@ -7,7 +7,9 @@ from typing import Any, Final
 from runner.config import Strict
 from runner.dotted import at, described
 from runner.http import start_of
+from runner.record.usage import MOST_TOKENS, MOST_USD
 from runner.system._hits import HitPaths, hits_of, is_number
+from runner.system._paths import JsonPath
 from runner.system._trouble import Trouble
 from runner.types import Answer, Hit, Usage
 
@@ -17,9 +19,9 @@ _NAME_CHARS: Final = 200
 class UsagePaths(Strict):
     """Dotted paths of what the system's own models used; ``null``: the answer does not say."""
 
-    input_tokens: str | None = None
-    output_tokens: str | None = None
-    usd: str | None = None
+    input_tokens: JsonPath | None = None
+    output_tokens: JsonPath | None = None
+    usd: JsonPath | None = None
 
 
 class AnswerPaths(Strict):
@@ -29,9 +31,9 @@ class AnswerPaths(Strict):
     without them, or where an answer has none, it does not say. A list that is empty says that it read nothing.
     """
 
-    answer: str | None = "answer"
+    answer: JsonPath | None = "answer"
     hits: HitPaths | None = None
-    model: str | None = None
+    model: JsonPath | None = None
     usage: UsagePaths = UsagePaths()
 
     def problems(self, key: str) -> list[str]:
@@ -87,7 +89,7 @@ def _model(value: Any) -> str:
 def _usage(body: Any, paths: UsagePaths) -> Usage | None:
     tokens = [_count(at(body, path), path) for path in (paths.input_tokens, paths.output_tokens)]
     usd = at(body, paths.usd)
-    if usd is not None and not (is_number(usd) and usd >= 0):
+    if usd is not None and not (is_number(usd) and 0 <= usd <= MOST_USD):
         raise Trouble(f"'{paths.usd}' is no amount of money: {start_of(str(usd), 60)}")
     if usd is None and tokens == [None, None]:
         return None
@@ -102,6 +104,6 @@ def _usage(body: Any, paths: UsagePaths) -> Usage | None:
 def _count(value: Any, path: str | None) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
         raise Trouble(f"'{path}' is no count of tokens: {start_of(str(value), 60)}")
     return value

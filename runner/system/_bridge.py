@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from msgspec.structs import replace
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from runner.config import ArmConfig, Strict
 from runner.errors import IngestError, NotSettled, RunnerError, SearchError, SystemFault
 from runner.system import MemorySystem, Opening, Provenance, receipt_of
 from runner.system._declared import CAREFUL, Declares, Settled, Told, settle
+from runner.system._paths import NonEmpty
 from runner.system._trouble import Trouble
 from runner.types import Answer, Event, Query, Receipt, Retrieval
 
@@ -33,7 +34,7 @@ class BridgeSettings(Strict):
     """Settings that every bridge has."""
 
     declares: Declares = Declares()
-    modes: tuple[str, ...] = ("default",)  # what `recall.mode` may be
+    modes: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] = ("default",)  # what `recall.mode` may be
 
 
 class AnyKnobs(Strict):
@@ -51,6 +52,7 @@ class Bridge(MemorySystem):
     Settings: ClassVar[type[Strict]] = BridgeSettings
     Knobs: ClassVar[type[Strict]] = AnyKnobs
     capabilities = CAREFUL  # of the class, before a server was asked
+    told_at_open = True
 
     def __init__(self, arm: ArmConfig) -> None:
         modes = arm.settings.get("modes")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
 from pathlib import Path
 
 import runner
+from runner import lookup
 from runner.system import MemorySystem
 
 _HOME = Path(__file__).resolve().parent
@@ -23,28 +22,10 @@ def build_version(system: MemorySystem) -> str:
     own = [cls for cls in type(system).__mro__ if issubclass(cls, MemorySystem) and not is_shipped(cls)]
     if not own:
         return version
-    sha = hashlib.sha256(version.encode())
-    try:
-        for folder in dict.fromkeys(_file(cls).parent for cls in own):
-            for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
-                if not any(part.startswith(".") for part in path.relative_to(folder).parts):
-                    for data in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):
-                        sha.update(len(data).to_bytes(8, "little") + data)
-    except (OSError, ValueError):
-        return "unknown"
-    return f"{type(system).__module__.rpartition('.')[2]}@sha256:{sha.hexdigest()[:12]}"
+    sha = lookup.code_sha256(own, salt=version)
+    return sha if sha == "unknown" else f"{type(system).__module__.rpartition('.')[2]}@sha256:{sha}"
 
 
 def is_shipped(cls: type[MemorySystem]) -> bool:
     """Whether a system is part of this package, by the file of its module."""
-    try:
-        return _file(cls).is_relative_to(_HOME)
-    except ValueError:
-        return False
-
-
-def _file(cls: type[MemorySystem]) -> Path:
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if file is None:
-        raise ValueError(cls.__module__)
-    return Path(file).resolve()
+    return lookup.is_within(cls, _HOME)

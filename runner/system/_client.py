@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import ConfigError
-from runner.http import Gate, HttpFault, Policy, Reply, call, gate_of, is_loopback, start_of
+from runner.http import Gate, HttpFault, Policy, Reply, call, gate_of, is_loopback, start_of, unusable
 from runner.safe import hide_value_of, mask
 from runner.system._trouble import Refusal, Trouble
 
@@ -25,6 +26,9 @@ _CONNECT_S: Final = 10.0
 _IDLE_S: Final = 4.0  # common servers close an idle connection after 5 s; closing first sends nothing into a closed one
 _BODY_MAX: Final = 32_000_000  # bytes of an answer
 
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+_FRAMING: Final = ("content-length", "transfer-encoding", "connection")
+
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
@@ -33,7 +37,7 @@ class Auth(Strict):
 
     env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
     header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "Authorization"
-    prefix: str = "Bearer "
+    prefix: Annotated[str, Field(pattern=r"^[ -~]*$")] = "Bearer "
 
 
 class Limits(Strict):
@@ -49,7 +53,10 @@ def problems_of(url: str, key: str) -> list[str]:
     """What is wrong with a base URL: a line, or none."""
     try:
         parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        port = parts.port if parts.port is not None else 80
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and port > 0
+        good = good and url.isprintable() and not any(char.isspace() for char in url)
+        (parts.hostname or "").encode("idna")  # what no resolver could look up
     except ValueError:
         return [f"{key}: '{mask(url)}' is no http(s) URL; write http://127.0.0.1:8080"]
     if parts.username is not None or parts.password is not None:
@@ -79,6 +86,19 @@ def headers_of(auth: Auth | None, headers: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def header_problems(headers: Mapping[str, str], key: str) -> list[str]:
+    """A line for every header that no request can have, or that is not the arm's to say; values are not shown."""
+    found = []
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            found.append(f"{key}: '{start_of(name, 40)}' is no name of a header")
+        elif name.lower() in _FRAMING:
+            found.append(f"{key}.{name}: is said by every request itself; leave it out")
+        elif not (value.isascii() and value.isprintable()):
+            found.append(f"{key}.{name}: holds characters that no header has")
+    return found
+
+
 def http_client(url: str, headers: Mapping[str, str], connections: int) -> httpx2.AsyncClient:
     """A client that follows no redirect, uses no proxy for this machine, and leaves time to whoever calls."""
     import httpx2
@@ -86,13 +106,16 @@ def http_client(url: str, headers: Mapping[str, str], connections: int) -> httpx
     # A line at INFO for each request would bury a run's log; whoever set a level keeps it.
     if (logger := logging.getLogger("httpx2")).level == logging.NOTSET:
         logger.setLevel(logging.WARNING)
-    return httpx2.AsyncClient(
-        headers=dict(headers),
-        timeout=httpx2.Timeout(None, connect=_CONNECT_S),
-        limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=None, keepalive_expiry=_IDLE_S),
-        follow_redirects=False,
-        trust_env=not is_loopback(url),
-    )
+    try:
+        return httpx2.AsyncClient(
+            headers=dict(headers),
+            timeout=httpx2.Timeout(None, connect=_CONNECT_S),
+            limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=None, keepalive_expiry=_IDLE_S),
+            follow_redirects=False,
+            trust_env=not is_loopback(url),
+        )
+    except (ValueError, ImportError, OSError, httpx2.InvalidURL) as error:
+        raise Trouble(unusable(error)) from None
 
 
 class Server:
@@ -149,6 +172,8 @@ class Server:
             raise Trouble(f"{method} {self._at(path)}: no answer within {most:g} s") from None
         except httpx2.ConnectError as error:
             raise Trouble(f"cannot reach {mask(self.url)} ({_cause(error)}); start the server") from None
+        except UnicodeError as error:
+            raise Trouble(f"{mask(self.url)} is no address that can be looked up ({_cause(error)})") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             what = "broke the connection before the answer was whole"
             raise Trouble(f"{method} {self._at(path)}: {what} ({_cause(error)})") from None

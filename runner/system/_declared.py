@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from runner.config import Strict, did_you_mean
 from runner.system import Capabilities, Provenance
+from runner.system._paths import NonEmpty
 from runner.system._trouble import Trouble
 
 UNKNOWN: Final = "unknown"  # as the instrument says it: a row that never matches
@@ -53,10 +54,10 @@ CAREFUL: Final = Capabilities(
 class Declares(Strict):
     """What the arm says of its system; it wins over what the system says of itself."""
 
-    build: str | None = None
-    embedder: str | None = None  # "none" for a system without one
-    reranker: str | None = None
-    index_revision: str | None = None
+    build: NonEmpty | None = None
+    embedder: NonEmpty | None = None  # "none" for a system without one
+    reranker: NonEmpty | None = None
+    index_revision: NonEmpty | None = None
     fake: bool | None = None  # its embeddings carry no meaning
     capabilities: Can = Can()
 

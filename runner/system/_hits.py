@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from runner.config import Strict
 from runner.dotted import at, described
 from runner.http import start_of
+from runner.system._paths import JsonPath
 from runner.system._trouble import Trouble
 from runner.types import Hit
 
@@ -27,13 +28,13 @@ class HitPaths(Strict):
     object is a hit of that text.
     """
 
-    at: str | None = None  # null: the answer is the list
-    key: str | None = None
-    text: str = "text"
-    score: str | None = None
-    sources: str | None = None
-    time: str | None = None
-    cosine: str | None = None
+    at: JsonPath | None = None  # null: the answer is the list
+    key: JsonPath | None = None
+    text: JsonPath = "text"
+    score: JsonPath | None = None
+    sources: JsonPath | None = None
+    time: JsonPath | None = None
+    cosine: JsonPath | None = None
 
 
 def hits_of(answer: Any, paths: HitPaths) -> tuple[Hit, ...]:
@@ -116,8 +117,8 @@ def _time(value: Any, name: str) -> datetime | None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value of JSON is a number, and finite."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value of JSON is a number, and finite; a whole number beyond every float is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _digest(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from runner.system._bridge import BridgeSettings
-from runner.system._client import Auth, problems_of
+from runner.system._client import Auth, header_problems, problems_of
 from runner.system._host import Serve
 from runner.system._serving import Serving, Timeouts, placeholders
 from runner.system._session import Handshake
@@ -71,7 +71,7 @@ class McpSettings(BridgeSettings):
         return [*found, *(f"arm.{name}: no tool is sent it; write {{{name}}} where it belongs" for name in unread)]
 
     def _of_the_server(self) -> list[str]:
-        found: list[str] = []
+        found = header_problems(self.headers, f"{_KEY}headers")
         if (self.stdio is None) == (self.url is None):
             found.append(f"{_KEY}stdio, {_KEY}url: one of them says where the server is")
         if self.stdio is not None:

@@ -9,6 +9,7 @@ from pydantic import Field
 from runner.config import Strict
 from runner.system._answers import AnswerPaths
 from runner.system._hits import HitPaths
+from runner.system._paths import JsonPath
 from runner.system._settling import Waiting
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -19,7 +20,7 @@ class Call(Strict):
     """One request. ``path`` is filled with escaped values; ``body`` is a template of JSON."""
 
     method: Method = "POST"
-    path: Annotated[str, Field(pattern=r"^/")]
+    path: Annotated[str, Field(pattern=r"^/[^\x00-\x20\x7f]*$")]
     body: Any = None
     good: tuple[Status, ...] = ()  # statuses besides 2xx that are no fault, such as the 404 of an erase
 
@@ -29,8 +30,8 @@ class Write(Call):
 
     batch: Annotated[int, Field(ge=1, le=100_000)] = 1
     item: Any = None  # what each of `{events}` is
-    taken: str | None = None  # path of the number of events that were taken
-    job: str | None = None  # path of what `settle` asks for as {job}
+    taken: JsonPath | None = None  # path of the number of events that were taken
+    job: JsonPath | None = None  # path of what `settle` asks for as {job}
 
 
 class Settle(Call, Waiting):
@@ -53,7 +54,7 @@ class About(Call):
     """What the server says of itself: paths of what goes into the record."""
 
     method: Method = "GET"
-    build: str | None = None
-    embedder: str | None = None
-    reranker: str | None = None
-    index_revision: str | None = None
+    build: JsonPath | None = None
+    embedder: JsonPath | None = None
+    reranker: JsonPath | None = None
+    index_revision: JsonPath | None = None

@@ -78,6 +78,7 @@ class Rewritten(MemorySystem):
         sources = self.inner.capabilities.sources and self.asked.mode == "extract"
         # A corpus that is there already is none of its notes, and the system itself is the arm that searches it.
         self.capabilities = changed(self.inner.capabilities, sources=sources, existing=False)
+        self.told_at_open = self.inner.told_at_open
 
     # These are asked of the class elsewhere; here they are what the system inside says.
     def inert(self, harness: str) -> dict[str, str]:  # type: ignore[override]

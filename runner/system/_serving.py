@@ -17,6 +17,7 @@ from runner.config import Strict, conf_dir
 from runner.errors import ConfigError
 from runner.process import Child, cannot_run
 from runner.safe import hide_value_of
+from runner.system._paths import Text
 from runner.system._template import fill_text, unknown
 from runner.system._trouble import Trouble
 
@@ -36,10 +37,24 @@ class Serving(Strict):
     ``examples``, ``{dir}`` a new folder that is deleted when the process has ended, however it ends.
     """
 
-    command: Annotated[list[str], Field(min_length=1)]
-    env: dict[Variable, str] = Field(default_factory=dict)  # besides PATH and HOME, which it inherits
+    command: Annotated[list[Text], Field(min_length=1)]
+    env: dict[Variable, Text] = Field(default_factory=dict)  # besides PATH and HOME, which it inherits
     env_from: list[Variable] = Field(default_factory=list)  # handed on by name: the way of a credential
-    cwd: str | None = None
+    cwd: Text | None = None
+
+    @field_validator("command")
+    @classmethod
+    def _begins(cls, value: list[str]) -> list[str]:
+        if not value[0].strip():
+            raise ValueError("its first word is the command, and it is empty")
+        return value
+
+    @field_validator("cwd")
+    @classmethod
+    def _is_there(cls, value: str | None) -> str | None:
+        if value is not None and not Path(value).is_dir():
+            raise ValueError("there is no such folder")
+        return value
 
     @field_validator("env", mode="before")
     @classmethod

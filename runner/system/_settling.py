@@ -12,13 +12,14 @@ from pydantic import Field
 from runner.config import Strict
 from runner.dotted import at
 from runner.http import start_of
+from runner.system._paths import JsonPath
 from runner.system._trouble import Trouble
 
 
 class State(Strict):
     """A condition on an answer: what stands at a path is one of these values."""
 
-    at: str
+    at: JsonPath
     values: Annotated[list[str | int | bool], Field(min_length=1)]
 
     def holds(self, answer: Any) -> bool:

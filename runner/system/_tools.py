@@ -11,6 +11,7 @@ from runner.config import Strict, did_you_mean
 from runner.errors import ConfigError
 from runner.system._answers import AnswerPaths
 from runner.system._hits import HitPaths
+from runner.system._paths import JsonPath, NonEmpty
 from runner.system._settling import Waiting
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class ToolCall(Strict):
     """One tool and the template of its arguments."""
 
-    tool: str
+    tool: NonEmpty
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -29,7 +30,7 @@ class WriteTool(ToolCall):
 
     batch: Annotated[int, Field(ge=1, le=100_000)] = 1
     item: Any = None  # what each of `{events}` is
-    taken: str | None = None  # path of the number of events that were taken, or of the list of them
+    taken: JsonPath | None = None  # path of the number of events that were taken, or of the list of them
 
 
 class SettleTool(ToolCall, Waiting):

@@ -27,11 +27,11 @@ sent, and a ``reset`` stands in for an ``erase``. The gold is never sent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import to_builtins
 from msgspec.structs import replace
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError
@@ -42,6 +42,7 @@ from runner.system._bridge import Bridge, BridgeSettings
 from runner.system._declared import Settled, Told
 from runner.system._hits import HitPaths, hits_of
 from runner.system._jsonlines import Link
+from runner.system._paths import NonEmpty
 from runner.system._pool import Pool
 from runner.system._serving import Served, Serving, Timeouts, build_of, placeholders
 from runner.system._settling import until
@@ -62,11 +63,20 @@ class CommandSettings(BridgeSettings, Serving):
     batch: Annotated[int, Field(ge=1, le=100_000)] = 100  # events of one write
     probe: bool = True  # whether it is asked what it can do
     ops: list[Optional] | None = None  # null: those that the probe lists
-    names: dict[Op, str] = Field(default_factory=dict)  # another word for an op, such as {search: read}
+    names: dict[Op, NonEmpty] = Field(default_factory=dict)  # another word for an op, such as {search: read}
     hits: HitPaths = HitPaths(
         at="hits", key="key", text="text", score="score", sources="sources", time="time", cosine="cosine"
     )
     timeouts: Timeouts = Timeouts()
+
+    @field_validator("names")
+    @classmethod
+    def _each_its_own(cls, value: dict[str, str]) -> dict[str, str]:
+        words = [value.get(op, op) for op in get_args(Op)]
+        twice = next((word for word in words if words.count(word) > 1), None)
+        if twice is not None:
+            raise ValueError(f"two ops have the word '{twice}', and nobody could tell them apart")
+        return value
 
 
 class CommandSystem(Bridge):

@@ -31,7 +31,7 @@ from runner.http import Reply, start_of
 from runner.system import Opening
 from runner.system._answers import answer_of
 from runner.system._bridge import Bridge, BridgeSettings
-from runner.system._client import Auth, Limits, Server, headers_of, is_page, json_of, problems_of
+from runner.system._client import Auth, Limits, Server, header_problems, headers_of, is_page, json_of, problems_of
 from runner.system._declared import Settled, Told
 from runner.system._hits import hits_of
 from runner.system._host import Host, Serve
@@ -84,6 +84,7 @@ class HttpSystem(Bridge):
         port = ["port"] if settings.serve else []
         found = unknown(settings.base_url, port, f"{key}base_url")
         found += [] if found else problems_of(fill_text(settings.base_url, {"port": 1}), f"{key}base_url")
+        found += header_problems(settings.headers, f"{key}headers")
         if settings.serve is not None:
             found += settings.serve.problems(f"{key}serve.")
         write, knobs = settings.write, [*self._knobs]

@@ -54,6 +54,10 @@ def test_as_a_process(cli: Cli) -> None:
     wrong = cli("--question-typ", "direct", "+arm=bm25")
     assert wrong.returncode == 2
     assert "did you mean '--question-type'?" in wrong.stderr
+
+
+@pytest.mark.long
+def test_a_sweep_of_memories_that_do_not_answer_is_refused(cli: Cli) -> None:
     refused = cli("--ask-arms", "bm25,dense", "judge=lexical_fake")
     assert refused.returncode == 2
     assert "does not answer by itself; choose a reader" in refused.stderr

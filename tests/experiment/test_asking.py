@@ -44,11 +44,17 @@ def ready(system: Answerer, harness: Tiny, url: str | None = None, **run: Any) -
         }
     )
     fake = {"provider": "fake", "model": "lexical", "rubric": "locomo_lenient"}
-    plain = {"judge": experiment.judge.model_copy(update=fake), "run": type(experiment.run)()}
+    reader = {"provider": "fake", "model": "extractive", "prompt": "locomo_qa"}
+    plain = {
+        "reader": experiment.reader.model_copy(update=reader),
+        "judge": experiment.judge.model_copy(update=fake),
+        "run": type(experiment.run)(),
+    }
     base = prepare(experiment.model_copy(update=plain))  # the built-in benchmark, which the tiny one replaces
     judge_of = base.judge if url else None
     return dataclasses.replace(
-        base, experiment=experiment, harness=harness, system=system, judge=judge_of, census=harness.census(ALL),
+        base, experiment=experiment, harness=harness, system=system, judge=judge_of, reader=None,
+        census=harness.census(ALL),
         dataset=harness.dataset(),
     )  # fmt: skip
 

@@ -305,6 +305,8 @@ def test_watching_begins_only_where_the_gate_would_compare(tmp_path: Path) -> No
     assert "over conversations reaches 20" in said()
     assert "not comparable with 0-a: judge.model" in said(rows={**instrument["rows"], "judge.model": "another"})
     assert "judge x is a fake" in said(fakes=["judge x"])
+    pairs = {**instrument["harness"], "headline": "group_answer_sufficiency_f1"}
+    assert "is a score of two questions, which no single row tells" in said(harness=pairs)
     rows = (tmp_path / "0-a" / "rows.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "0-a" / "rows.jsonl").write_text("".join(rows[:70]))
     assert "the baseline 0-a is not finished: 10 questions are missing" in said()

@@ -78,7 +78,9 @@ def test_an_unlabelled_session_counts_whole_and_then_no_turn_does(harness_of) ->
     assert question.gold.sessions == ("s0002",)
     metrics = harness.score_retrieval(question, [Hit(key="x", text="", sources=("s0002/2",))])
     assert metrics["session_recall@10"] == metrics["session_recall_all@10"] == 1
+    assert metrics["session_ndcg_any@5"] == metrics["session_recall_all@5"] == 1
     assert metrics["recall@10"] is None
+    assert metrics["ndcg_any@5"] is None
     assert "measured by sessions only: 1" in "\n".join(harness.check())
 
 

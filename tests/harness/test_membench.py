@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -472,3 +473,28 @@ def test_duplicates_are_told(tmp_path: Path) -> None:
     item = membench_seen(["Hi."], membench_qa("x"))
     told = "\n".join(one_file(tmp_path, item, item).check())
     assert "trajectories that stand twice, stream and question alike: 1" in told
+
+
+def test_of_messages_that_share_a_time_each_is_as_likely_the_streams_own(tmp_path: Path) -> None:
+    """Forty streams of one message and two others at its time: first, second and last about as often."""
+    places = Counter(
+        [event.id for event in scenario.events].index(scenario.questions[0].gold.evidence[0])
+        for seed in range(15)
+        for scenario in harness_at(two_topics(tmp_path), sample=None, noise=2, seed=seed).load(SliceConfig())
+        if len({event.time for event in scenario.events[:3]}) == 1
+        and scenario.events[3].time != scenario.events[2].time
+    )
+    total = places.total()
+    assert total > 100
+    # Multinomial with shares of a third: five standard deviations.
+    assert all(abs(places[at] - total / 3) < 5 * (total * 2 / 9) ** 0.5 for at in range(3))
+
+
+def test_seconds_count_and_a_leap_second_is_no_time(tmp_path: Path) -> None:
+    item = membench_seen(["Hi.", "Ho."], membench_qa("x"))
+    item["message_list"][0]["time"] = "'2024-10-01 08:00:59' Tuesday"
+    item["message_list"][1]["time"] = "'2024-10-01 08:00:07' Tuesday"
+    (scenario,) = one_file(tmp_path, item).load(SliceConfig())
+    assert [event.text for event in scenario.events] == ["Ho. (place: Oslo)", "Hi. (place: Oslo)"]
+    item["message_list"][0]["time"] = "'2024-10-01 08:00:60' Tuesday"
+    assert "is not like" in refusal(one_file(tmp_path, item))

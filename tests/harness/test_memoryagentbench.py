@@ -107,6 +107,12 @@ def test_companions_as_published(of) -> None:
         "token_f1": pytest.approx(0.8),
     }
     assert found.score_answer(only(found), "Well.\nAnswer: Skye\nSure.")["exact_match"] == 1
+    assert found.score_answer(only(found), "The.") == {"exact_match": 0, "substring_exact_match": 0, "token_f1": 0}
+    # yes and no are matched whole: "yes it is" shares a token with "Yes" and scores nothing
+    closed = of(qa(["Yes"]))
+    assert closed.score_answer(only(closed), "yes, it is")["token_f1"] == 0
+    assert closed.score_answer(only(closed), "yes!")["token_f1"] == 1
+    assert of(qa(["the"])).score_answer(only(of(qa(["the"]))), "a")["token_f1"] == 0  # nothing is left of either
 
 
 def test_event_is_looked_for_in_the_first_line_alone(of) -> None:

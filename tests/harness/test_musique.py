@@ -178,7 +178,7 @@ def test_a_pair_is_scored_by_what_each_of_its_rows_saw(pair) -> None:
 def test_headlines(harness_of) -> None:
     answerable, full = harness_of([musique_row()]), harness_of([musique_row()], set="full")
     assert [answerable.headline(axis) for axis in ("recall", "accuracy")] == ["fraction@5", "answer_f1"]
-    assert [full.headline(axis) for axis in ("recall", "accuracy")] == ["fraction@5", "answer_sufficiency_f1"]
+    assert [full.headline(axis) for axis in ("recall", "accuracy")] == ["fraction@5", "group_answer_sufficiency_f1"]
 
 
 def test_support_is_what_was_delivered(harness_of) -> None:
@@ -384,7 +384,8 @@ def test_damaged_files(harness_of, data: bytes, says: str) -> None:
 
 def test_half_a_character_is_told_in_a_line(harness_of) -> None:
     assert "half of a character" in refusal(harness_of([musique_row(question="What \ud800?")]))
-    harness_of([musique_row(question="What \ud800?")]).check()
+    with pytest.raises(DatasetError, match="line 1 holds half of a character"):
+        harness_of([musique_row(question="What \ud800?")]).check()
 
 
 def test_a_byte_order_mark_is_no_fault(harness_of) -> None:

@@ -306,6 +306,21 @@ def test_the_recall_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "c0/1 · 1 multi-hop · extraction" in text
 
 
+def test_the_recall_axis_of_a_share_counts_its_depth_as_well(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [searched(0, None, 1.0), searched(1, None, 1.0)]
+    rows[0].metrics["fraction@5"], rows[1].metrics["fraction@5"] = 0.5, 0.0  # a part is found; beyond the first five
+    late = texts(rows[1], "reader", hits=(*[OTHER] * 5, Hit(key="k", text=RAW, sources=("e1",))))
+    path = write(tmp_path / "run", rows, [late], axis="recall")
+    instrument = json.loads((path / "instrument.json").read_text())
+    instrument["harness"]["headline"] = "fraction@5"
+    (path / "instrument.json").write_text(json.dumps(instrument))
+    text = told(capsys, path, "--failures")
+    assert cells(text, "all")[:2] == ["2", "1"]
+    assert "the evidence comes at rank 6, beyond the first 5 that count" in text
+
+
 def test_what_became_of_them_in_another_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one_of_each(tmp_path / "0-a")
     rows = [answered(number, number == 4, keys="k", category="15"[number % 2]) for number in range(len(STAGES))]

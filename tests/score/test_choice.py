@@ -58,6 +58,22 @@ def test_no_letter(answer: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "chosen"),
+    [
+        ("The answer is not (B)", ""),
+        ("not (B)", ""),
+        ("(A) is incorrect", ""),
+        ("A is wrong; B is right", ""),  # "B is right" is not where an answer begins
+        ("Option A is incorrect, option B is correct", "B"),
+        ("(B) is not correct, (C) is", "C"),
+        ("Answer: (B), not (A)", "B"),
+    ],
+)
+def test_a_letter_that_is_denied_is_no_choice(answer: str, chosen: str) -> None:
+    assert letter(answer, OPTIONS).value == chosen
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         "A or B",
@@ -84,6 +100,19 @@ def test_two_letters_are_no_choice(answer: str) -> None:
         ("The verdict is neutral, for entailment fails.", "neutral"),
         ('{"label": "Neutral"}', "neutral"),
         ("neither entailment nor contradiction", ""),
+        ("Not entailment", ""),  # a label that is denied is none
+        ("It does not entail the claim.", ""),
+        ("The premise doesn’t contradict it.", ""),
+        ("not a contradiction", ""),
+        ("cannot be entailed", ""),
+        ("Label: not entailment", ""),
+        ("Entailment is ruled out", ""),
+        ("non-neutral", ""),
+        ("This is neutral, not a contradiction.", "neutral"),
+        ("Not entailed and not contradicted: neutral.", "neutral"),
+        ("Rather than entailment, neutral", "neutral"),
+        ("It is not clear, so neutral", "neutral"),
+        ("No, contradiction.", "contradiction"),
         ("entailment or neutral", ""),
         ("yes", ""),
         ("positive", ""),
@@ -95,6 +124,15 @@ def test_a_label_of_inference(answer: str, label: str) -> None:
 
 
 def test_a_long_answer_is_read_in_no_time() -> None:
-    for text in ("a " * 200_000, "(" * 200_000, "answer " * 50_000, "{" * 100_000, "A, " * 60_000):
+    for text in (
+        "not a " * 30_000,
+        "not " * 50_000 + "neutral",
+        "(A) is not " * 15_000,
+        "a " * 200_000,
+        "(" * 200_000,
+        "answer " * 50_000,
+        "{" * 100_000,
+        "A, " * 60_000,
+    ):
         letter(text, OPTIONS)
         nli(text)

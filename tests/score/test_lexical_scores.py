@@ -102,6 +102,10 @@ def test_locomo_f1_adversarial(answer, score):
     assert lexical.locomo_f1(answer, "whatever", 5) == score
 
 
+def test_locomo_articles_keep_to_words_with_accents_of_their_own():
+    assert lexical.locomo_tokens("the\u0301 a\u0301 the") == ["the\u0301", "a\u0301"]  # "thé á", decomposed
+
+
 def test_locomo_f1_refuses_another_category():
     with pytest.raises(ValueError, match="no category 6"):
         lexical.locomo_f1("a", "a", 6)

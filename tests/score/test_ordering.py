@@ -70,10 +70,20 @@ def test_a_single_event_is_one_or_nothing(said: list[str], score: float) -> None
     assert (told.score, told.tau_b, told.single) == (score, None, True)
 
 
+def test_the_published_code_orders_a_single_event_among_what_stands_beside_it() -> None:
+    # ranks 1 4 4 and 1 2 3: two pairs agree, one is tied on one side; precision 1/3, recall 1
+    told = ordering(["A"], ["A", "", "x"], upstream=True)
+    assert told.single
+    assert told.tau_b == pytest.approx(2 / math.sqrt(6))
+    assert told.score == pytest.approx((2 / math.sqrt(6) + 1) / 2 * 0.5)
+    assert ordering(["A"], ["x"], upstream=True).tau_norm == 0  # ranks 1 3 and 3 1
+    assert ordering(["A"], ["A"], upstream=True) == ordering(["A"], ["A"])  # undefined there
+
+
 def test_an_item_named_twice_is_ranked_by_its_first_mention_or_its_last() -> None:
     said = ["A", "B", "C", "A"]
     assert ordering(["A", "B", "C"], said).tau_b == pytest.approx(1.0)
-    assert ordering(["A", "B", "C"], said, last=True).tau_b == pytest.approx(-1 / 3)  # ranks 4 2 3
+    assert ordering(["A", "B", "C"], said, upstream=True).tau_b == pytest.approx(-1 / 3)  # ranks 4 2 3
 
 
 def test_without_a_reference_it_is_not_measurable() -> None:
@@ -127,7 +137,7 @@ def test_blank_lines_and_introductions_count_against_the_published_code() -> Non
     answer = "Here is the order:\n\nAlpha setup\n\nBeta tests\n\nGamma deployment"
     paper = ordering(ABC, align(items_in(answer), ABC))
     assert (paper.score, paper.f1) == (1.0, 1.0)
-    upstream = ordering(ABC, align(lines_in(answer), ABC, first=True), last=True)
+    upstream = ordering(ABC, align(lines_in(answer), ABC, first=True), upstream=True)
     # seven lines: three events, three blank ones, one introduction
     assert upstream.precision == pytest.approx(3 / 7)
     assert upstream.f1 == pytest.approx(0.6)

@@ -74,7 +74,18 @@ def test_hits_that_come_from_no_event_are_only_irrelevant():
     assert r.reciprocal_rank([(), ("a",)], ["a"]) == 0.5
 
 
-@pytest.mark.parametrize("function", [r.recall_at, r.recall_all_at, r.fraction_at, r.ndcg_at, r.precision_at])
+def test_longmemevals_ndcg_does_not_discount_the_second_rank():
+    assert r.ndcg_any_at([("x",), ("a",)], ["a"], 5) == 1
+    # a at 3, b at 5: 1/log2(3) + 1/log2(5) of 1 + 1
+    ranked = [("x",), ("y",), ("a",), ("z",), ("b",)]
+    assert r.ndcg_any_at(ranked, ["a", "b"], 5) == pytest.approx((1 / log2(3) + 1 / log2(5)) / 2)
+    assert r.ndcg_any_at(ranked, ["a", "b"], 2) == 0
+    assert r.ndcg_any_at([("a",), ("b",), ("c",)], ["a", "b", "c"], 10) == 1
+
+
+@pytest.mark.parametrize(
+    "function", [r.recall_at, r.recall_all_at, r.fraction_at, r.ndcg_at, r.ndcg_any_at, r.precision_at]
+)
 def test_bad_arguments(function):
     with pytest.raises(ValueError, match="at least 1"):
         function(RANKED, ["a"], 0)

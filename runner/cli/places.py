@@ -1,0 +1,52 @@
+"""Directories on a command line: those that are named, and the one that is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from runner.errors import UsageError
+from runner.record.rundir import RunDir, is_run, runs_under
+
+
+def distinct(verb: str, words: Sequence[str]) -> list[Path]:
+    """The directories that words name.
+
+    Raises
+    ------
+    UsageError
+        When one is named twice.
+    """
+    paths = [Path(word) for word in words]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UsageError(f"{verb}: a directory was named twice")
+    return paths
+
+
+def runs_in(path: Path) -> list[RunDir]:
+    """A run, or the runs of a sweep.
+
+    Raises
+    ------
+    UsageError
+        When the directory is neither.
+    """
+    if not path.is_dir():
+        raise UsageError(f"{path}: no such directory")
+    runs = [RunDir(path)] if is_run(path) else runs_under(path)
+    if not runs:
+        raise UsageError(f"{path}: neither a run (no config.yaml) nor a sweep")
+    return runs
+
+
+def name_of(run: RunDir, runs: Sequence[RunDir]) -> str:
+    """The run's directory, with the one above where two have one name."""
+    twins = sum(other.path.name == run.path.name for other in runs) > 1
+    return f"{run.path.parent.name}/{run.path.name}" if twins else run.path.name
+
+
+def new(label: str) -> Path:
+    """A directory for what is made now, below ``outputs``."""
+    now = datetime.now()
+    return Path("outputs") / f"{now:%Y-%m-%d}" / f"{now:%H%M%S-%f}-{label}"

@@ -1,0 +1,25 @@
+"""What an arm's YAML may say where a path, a word or a name stands: refused by its key before anything is started."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+# A dotted path into JSON (runner.dotted): names and places, none of them empty.
+JsonPath = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(lambda path: _whole(path))]
+# What an operating system takes as a word, a variable or a path.
+Text = Annotated[str, AfterValidator(lambda text: _without_nul(text))]
+NonEmpty = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+def _whole(path: str) -> str:
+    if not all(part.strip() for part in path.split(".")):
+        raise ValueError("is no path: a part of it is empty; write it like results.0.text")
+    return path
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a zero character, which no command line, variable or path can hold")
+    return text
