@@ -242,10 +242,11 @@ def _perform(
     if few:
         print(f"warning: {few}", file=sys.stderr)
     name = f"{experiment.arm.name} by {experiment.judge.name}" if experiment.run.from_ else experiment.arm.name
-    for model in _asked(experiment):
-        warning = override_warning(model)
-        if warning:
-            error_console().print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
+    told = [warning for model in _asked(experiment) if (warning := override_warning(model))]
+    told += [] if experiment.run.from_ else ready.harness.caveats()
+    for warning in told:
+        line = f"warning: {printable(warning)}"
+        error_console().print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
     print(headline(ready, shown(run.path)))
     with logged(run):
         try:

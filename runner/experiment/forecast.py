@@ -115,6 +115,7 @@ def forecast(experiment: Experiment, assumed: Assumed = GUESSED) -> Forecast:
             calls, inputs, outputs = calls + answers, inputs + sent, outputs + received
             price = ready.prices.usd(model.model, sent, received, 0) if model.provider == "openai" else None
             usd = None if usd is None or price is None else usd + price
+    warnings += harness.caveats()
     warnings += [f"{experiment.arm.name}: {line}" for line in ready.system.caveats(experiment.harness.name)]
     size = max(1.0, scored / max(1, census.clusters))
     detectable = {

@@ -12,7 +12,7 @@ from runner.harness._labelled import decoded, moment, objects
 from runner.harness._source import SourceFile, read_source
 from runner.types import Event
 
-_KNOWN: Final = frozenset(("key", "text", "time"))
+_KNOWN: Final = ("key", "text", "time")
 
 
 def read_corpus(harness: str, path: str, sha256: str | None) -> SourceFile:
@@ -27,7 +27,6 @@ def read_corpus(harness: str, path: str, sha256: str | None) -> SourceFile:
         return read_source(harness, Dataset(path=path, sha256=sha256), lambda _: None)
     except DatasetError as error:
         told = str(error).replace("harness.dataset.path", "harness.settings.corpus")
-        told = told.replace(", or leave harness.settings.corpus out to download it", "")
         raise DatasetError(told.replace("harness.dataset.sha256", "harness.settings.corpus_sha256")) from None
 
 
@@ -43,14 +42,15 @@ def memories(harness: str, file: SourceFile) -> tuple[Event, ...]:
     found: list[Event] = []
     lines: dict[str, int] = {}
     for number, at, row in objects(harness, source, decoded(harness, source, file.data)):
-        at.mapping(row, _KNOWN, ("key", "text"))
-        key = at.text(at.answer(row["key"])).strip()
+        at.record(row, _KNOWN, ("key", "text"), "a memory")
+        key = at.field("key").text(at.field("key").answer(row["key"])).strip()
         if key in lines:
             raise at.fail(f"the key '{key[:60]}' stands in line {lines[key]} already")
         lines[key] = number
         when = row.get("time")
-        time = None if when is None else moment(at, at.text(when))
-        found.append(Event(id=key, text=at.text(row["text"]), time=time, kind="note"))
+        dated = at.field("time")
+        time = None if when is None else moment(dated, dated.text(when))
+        found.append(Event(id=key, text=at.field("text").text(row["text"]), time=time, kind="note"))
     if not found:
         raise DatasetError(f'{harness}: {source} holds no memory; it wants a line a memory: {{"key": …, "text": …}}')
     return tuple(sorted(found, key=lambda event: event.time or datetime.min))

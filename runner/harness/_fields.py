@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 from runner.errors import DatasetError
+
+_LONGEST: Final = 120  # characters of a name that are shown
 
 
 class Where:
@@ -72,6 +74,13 @@ def kind(value: object) -> str:
     return names.get(type(value), f"a {type(value).__name__}")
 
 
+def one_line(text: str) -> str:
+    """A text that may quote the data, without its line ends."""
+    return " ".join(text.split())
+
+
 def some(names: Sequence[str], most: int = 8) -> str:
-    """The first few of many names, and how many more there are."""
-    return ", ".join(names[:most]) + (f", … {len(names) - most} more" if len(names) > most else "")
+    """The first few of many names, each cut to a readable length, and how many more there are."""
+    return ", ".join(name[:_LONGEST] for name in names[:most]) + (
+        f", … {len(names) - most} more" if len(names) > most else ""
+    )

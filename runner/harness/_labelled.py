@@ -18,6 +18,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,9 +31,10 @@ from runner.harness._json import Unsound, strictly
 _KEYS: Final = ("keys", "relied_on", "used", "used_cited")
 _WHEN: Final = ("now", "ts")
 _GROUP: Final = ("cluster", "session")
-_KNOWN: Final = frozenset(("query", "returned", "id", "category", "namespace", *_KEYS, *_WHEN, *_GROUP))
+_KNOWN: Final = ("query", *_KEYS, "returned", "id", "category", *_GROUP, *_WHEN, "namespace")
 EVERYTHING: Final = "all"  # the category where the file has none
 _LONGEST: Final = 1 << 24  # characters of a cell
+_LIST: Final = re.compile(r"\s*\[\s*(?:\{|\]|$)")  # an array of objects, on one line or over many
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,17 @@ class Line(Where):
     def fail(self, message: str) -> DatasetError:
         return DatasetError(f"{self._harness}: {' '.join(f'{self._place}: {message}'.split())}; mend that line")
 
+    def field(self, name: str) -> Line:
+        """A field of the line: what is wrong in it is told under its name."""
+        return Line(self._harness, f"{self._place}: {name}")
+
+    def record(self, row: dict[str, Any], known: Sequence[str], required: Sequence[str], what: str) -> None:
+        """Hold a row to the fields that ``what`` ("a memory") has."""
+        self.mapping(row, None, required)
+        for name in row:
+            if name not in known:
+                raise self.fail(f"unknown field '{name[:60]}'; {what} has {', '.join(known)}")
+
     def text(self, value: object, *, empty: bool = False) -> str:
         text = super().text(value, empty=empty)
         if not text.isascii() and any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
@@ -90,8 +103,10 @@ def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, d
     Raises
     ------
     DatasetError
-        On a line that is no JSON object.
+        On a line that is no JSON object, or when all is one array.
     """
+    if _LIST.match(text):
+        raise _one_array(harness, source)
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -107,6 +122,10 @@ def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, d
         if not isinstance(value, dict):
             raise at.fail(f"expected an object, found {kind(value)}")
         yield number, at, value
+
+
+def _one_array(harness: str, source: str) -> DatasetError:
+    return DatasetError(f"{harness}: {source} is one JSON array; write one object a line, without brackets around them")
 
 
 def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
@@ -127,8 +146,8 @@ def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
         Naming the line that is not understood, or when there is none at all.
     """
     text = decoded(harness, source, data)
-    if text.lstrip().startswith(("[{", "[\n", "[\r", "[ ")):
-        raise DatasetError(f"{harness}: {source} is a JSON list; write one object a line and no brackets")
+    if text.lstrip().startswith("["):  # no column of a CSV begins so
+        raise _one_array(harness, source)
     rows = objects(harness, source, text) if text.lstrip().startswith("{") else _csv(harness, source, text)
     found: list[Labelled] = []
     asked: dict[str, int] = {}
@@ -185,7 +204,7 @@ def _header(at: Line, cells: Sequence[str]) -> list[str]:
         raise at.fail(
             f"the first line must name the columns, query and keys among them; it has {', '.join(names)[:80]}"
         )
-    at.mapping(dict.fromkeys(names), _KNOWN, ())
+    at.record(dict.fromkeys(names), _KNOWN, (), "a row")
     return names
 
 
@@ -200,22 +219,25 @@ def _listed(at: Line, cell: str) -> list[Any]:
 
 
 def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> Labelled:
-    at.mapping(row, _KNOWN, ("query",))
+    at.record(row, _KNOWN, ("query",), "a row")
     row = {name: value for name, value in row.items() if value is not None}
     if "query" not in row:
         raise at.fail("the query is empty")
-    query = at.text(row["query"])
+    query = at.field("query").text(row["query"])
     field = _one(at, row, _KEYS)
     if field is None:
         raise at.fail("field 'keys' is missing; a query without an answer has an empty list")
-    named = [at.text(str(item) if type(item) is int else item, empty=True).strip() for item in at.list(row[field])]
+    within = at.field(field)
+    listed = within.list(row[field])
+    named = [within.text(str(item) if type(item) is int else item, empty=True).strip() for item in listed]
     keys = tuple(dict.fromkeys(key for key in named if key))
     empty = sum(not key for key in named)
     when, group = _one(at, row, _WHEN), _one(at, row, _GROUP)
-    returned = {at.answer(item) for item in at.list(row["returned"])} if "returned" in row else None
+    given = at.field("returned")
+    returned = {given.answer(item) for item in given.list(row["returned"])} if "returned" in row else None
 
     def told(name: str, default: str) -> str:
-        return at.answer(row[name]).strip() if name in row else default
+        return at.field(name).answer(row[name]).strip() if name in row else default
 
     alike = hashlib.sha256(" ".join(query.split()).casefold().encode()).hexdigest()[:16]
     asked[alike] = asked.get(alike, 0) + 1
@@ -228,7 +250,7 @@ def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> L
         category=told("category", EVERYTHING),
         cluster=told(group, "") if group else f"q-{alike}",
         namespace=told("namespace", ""),
-        now=_time(at, row[when]) if when else None,
+        now=_time(at.field(when), row[when]) if when else None,
         by_use=field != "keys",
         again=asked[alike] > 1,
         twice=len(named) - empty - len(keys),

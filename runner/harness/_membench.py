@@ -144,13 +144,14 @@ def parse(harness: str, raw: Raw) -> Trajectory:
     met["fact marked on its message, not ingested"] += sum(bool(step.subject) for step in steps)
     number = item.get("tid", item.get("gid"))
     met["trajectory without a tid"] += number is None
+    user = name_of(view, raw) if number is None else _where(harness, raw).at(", tid").answer(number)[:100]
     name = name_of(view, raw)
     return Trajectory(
         name=name,
         view=view,
         task=raw.task,
         topic=raw.topic,
-        user=name if number is None else str(number)[:100],
+        user=user,
         steps=steps,
         targets=targets,
         unresolved=unresolved,

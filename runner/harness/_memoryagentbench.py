@@ -198,7 +198,7 @@ def _asked(
     searched = _searched(task, text)
     reading = "" if searched == text else text.strip()
     if task is SUMMARY:
-        points = [where.at(", keypoints").text(item) for item in metadata.get("keypoints") or []]
+        points = [where.at(", keypoints").text(item) for item in _listed(where, metadata, "keypoints")]
         if not points:
             raise where.fail("there are no keypoints, which the summary is graded by")
         numbered = "\n".join(f"{at}. {' '.join(point.split())}" for at, point in enumerate(points, start=1))
@@ -210,7 +210,8 @@ def _asked(
     met["questions of no known type, graded as plain ones"] += kind is None
     if kind is not None and kind not in TYPES:
         raise where.fail(f"unknown question type {str(kind)[:60]!r}")
-    haystacks = where.at(", haystack_sessions").list(metadata.get("haystack_sessions") or [])
+    met["questions of the chats without an id, taken as answerable"] += not isinstance(name, str)
+    haystacks = _listed(where, metadata, "haystack_sessions")
     return Asked(
         searched,
         reading="",  # the prompt tells the date
@@ -218,7 +219,9 @@ def _asked(
         now=_now(where, _at(where, metadata, "question_dates", number), text, met),
         type=kind or "",
         abstain=isinstance(name, str) and ABSTENTION in name,
-        evidence=tuple(dict.fromkeys(labelled(haystacks[number]))) if number < len(haystacks) else (),
+        evidence=tuple(dict.fromkeys(labelled(where.at(", haystack_sessions"), haystacks[number])))
+        if number < len(haystacks)
+        else (),
     )
 
 
@@ -231,10 +234,16 @@ def _searched(task: Task, text: str) -> str:
 
 
 def _at(where: Where, metadata: Mapping[str, Any], key: str, number: int) -> Any:
-    values: Sequence[Any] = where.at(f", {key}").list(metadata.get(key) or [])
+    values = _listed(where, metadata, key)
     if values and number >= len(values):
         raise where.fail(f"{key} has {len(values)} items, fewer than there are questions")
     return values[number] if values else None
+
+
+def _listed(where: Where, metadata: Mapping[str, Any], key: str) -> Sequence[Any]:
+    """A list of the metadata; none where it is absent or null."""
+    value = metadata.get(key)
+    return [] if value is None else where.at(f", {key}").list(value)
 
 
 def _now(where: Where, value: object, text: str, met: Counter[str]) -> datetime | None:

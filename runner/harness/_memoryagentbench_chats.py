@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runner.errors import DatasetError
-from runner.harness._fields import Where
+from runner.harness._fields import Where, kind
 from runner.harness._literal import literal
 
 LABEL: Final = "has_answer"
@@ -85,11 +85,21 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def labelled(value: object) -> Iterator[str]:
-    """The words of every turn below ``value`` that is labelled as holding an answer."""
+def labelled(where: Where, value: object) -> Iterator[str]:
+    """The words of every turn below ``value`` that is labelled as holding an answer.
+
+    Raises
+    ------
+    DatasetError
+        On a label that is neither true nor false nor null, and on what is no list of turns.
+    """
     if isinstance(value, Mapping):
+        if value.get(LABEL) not in (True, False, None) or type(value.get(LABEL)) is int:
+            raise where.fail(f"{LABEL} is neither true nor false")
         if value.get(LABEL) is True and isinstance(value.get("content"), str):
             yield words(value["content"])
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for item in value:
-            yield from labelled(item)
+            yield from labelled(where, item)
+    elif value is not None:
+        raise where.fail(f"expected turns, found {kind(value)}")

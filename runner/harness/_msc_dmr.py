@@ -130,6 +130,9 @@ def _earlier(where: Where, values: Sequence[object], met: Counter[str]) -> list[
 
 def _current(where: Where, value: object, place: int, met: Counter[str]) -> Session:
     turns = _turns(where.at(", dialog"), f"s{place}", value, met)
+    met["turn of the current session that names no speaker, taken to alternate"] += sum(
+        turn.get("id") is None for turn in where.list(value)
+    )
     met["current session that Speaker 2 begins"] += bool(turns) and turns[0].speaker == SPEAKERS[1]
     speakers = [turn.speaker for turn in turns]
     met["current session in which one speaker has two turns in a row"] += any(

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import ClassVar, Protocol
 
 from runner.harness import DatasetInfo, Harness
+from runner.harness._fields import one_line
 from runner.harness._patches import PatchReport
 from runner.harness._patching import Patching
 from runner.types import Question, Scenario
@@ -84,8 +85,9 @@ class Published(Harness):
             pass
         info, report = self.dataset(), self.patch_report()
         pinned = "as pinned" if info.pinned else "unpinned"
-        return [
+        lines = [
             f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
             *self.counts(),
             *(report.lines() if report else ()),
         ]
+        return [one_line(line) for line in lines]

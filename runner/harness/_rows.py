@@ -56,7 +56,7 @@ def _parquet(harness: str, file: Path, choose: Callable[[Sequence[str]], list[st
     except ImportError:
         raise MissingExtra(f"harness '{harness}' (Parquet files)", "parquet") from None
     try:
-        with parquet.ParquetFile(file) as table:
+        with parquet.ParquetFile(file, pre_buffer=False) as table:
             names: list[str] = []
             for field in table.schema_arrow:
                 inner = list(field.type) if arrow.types.is_struct(field.type) else []

@@ -91,9 +91,10 @@ def local_copy(harness: str, dataset: Dataset) -> Path:
             f"{harness}: {path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})"
         )
     if not path.is_file():
+        otherwise = ", or leave harness.dataset.path out to download it" if dataset.url else ""
         raise DatasetError(
-            f"{harness}: there is no file {path} (looked in {Path.cwd()}); give a local copy with "
-            "harness.dataset.path=FILE, or leave harness.dataset.path out to download it"
+            f"{harness}: there is no file {path} (looked in {Path.cwd()}); give a local copy "
+            f"with harness.dataset.path=FILE{otherwise}"
         )
     return path
 

@@ -28,7 +28,7 @@ from runner.config import HarnessConfig, Strict
 from runner.errors import ConfigError, DatasetError
 from runner.harness import DatasetInfo, Harness
 from runner.harness._corpus import memories, read_corpus
-from runner.harness._fields import some
+from runner.harness._fields import one_line, some
 from runner.harness._labelled import EVERYTHING, Labelled, labelled
 from runner.harness._source import SourceFile, read_source
 from runner.score.retrieval import best_cos_rank, profile
@@ -205,6 +205,11 @@ class RetrievalRecall(Harness):
 
     # --- counts ----------------------------------------------------------------------------------------------------
 
+    def caveats(self) -> list[str]:
+        """Labels that lead nowhere: a misspelt key changes the denominator, and a run must not do that in silence."""
+        found = [(count, what, where) for count, what, where in self._unresolved() if count]
+        return [f"{count} {what}: {some(where, 3)}" for count, what, where in found]
+
     def check(self) -> list[str]:
         for _ in self._understood():  # what a run would refuse is refused here, before any count
             pass
@@ -234,7 +239,7 @@ class RetrievalRecall(Harness):
             lines.append(
                 f"{used} labelled by use: they hold only what the ranking of their day brought up, and favour it"
             )
-        return lines
+        return [one_line(line) for line in lines]
 
     def _searched(self) -> str:
         if self._corpus_file is None:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.experiment import Ready
+from runner.experiment.retrieving import SOURCES_UNTOLD
 from runner.experiment.watching import watched_so_far
 from runner.gate.smoke import smoke_of
 from runner.record.rundir import RunDir
@@ -144,6 +145,12 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         lines.append(f"the memory answered by itself; its repeats retrieved the same for {same:.0%} of the questions")
     if any(name.startswith(PREFIXES) for name in summary["groups"][ALL]):
         lines.append(WARNING)
+    untold = summary["flags"].get(SOURCES_UNTOLD)
+    if untold and summary["groups"][ALL]["scored"]:
+        lines.append(
+            f"of {counted(untold, 'question')} the hits do not name the events they came from: nothing of their "
+            "retrieval is measured, and the figures are of the others"
+        )
     grain = summary["groups"][ALL].get("sources_per_hit")
     if isinstance(grain, float) and grain > 1.5:
         lines.append(f"a hit cites {grain:.1f} events on average: recall@K and ranks count it once, whatever it merges")

@@ -19,7 +19,7 @@ from runner.experiment.ready import _require_grading
 from runner.record.rundir import RunDir
 from runner.summary import summarise
 from runner.system import Capabilities
-from runner.types import OK, READER_ERROR, Row
+from runner.types import OK, READER_ERROR, Hit, Retrieval, Row
 
 
 class Silent:
@@ -284,3 +284,32 @@ def test_evidence_is_recorded_without_a_copy_of_the_history(tmp_path: Path) -> N
     execute(run, about, Silent(), cache_dir=None)
     recorded = msgspec.json.encode(list(run.texts())).decode()
     assert recorded.count(EVENTS[0].text) <= 3 + 1  # in the hits of three questions, and as evidence of one
+
+
+class Blind(Answerer):
+    """Names no events; finds nothing for one question."""
+
+    async def search(self, ns, query):
+        found = await super().search(ns, query)
+        hits = tuple(Hit(key=hit.key, text=hit.text) for hit in found.hits)
+        return Retrieval(hits=() if query.text == "Where are the bees?" else hits)
+
+
+def recalled(about: Ready) -> Ready:
+    none = {"name": "none", "provider": "none"}
+    changes = {name: getattr(about.experiment, name).model_copy(update=none) for name in ("reader", "judge")}
+    return dataclasses.replace(about, experiment=about.experiment.model_copy(update=changes))
+
+
+@pytest.mark.parametrize(("sources", "recall"), [(False, None), (True, 0.0)])
+def test_nothing_found_is_a_miss_only_of_a_memory_that_names_its_events(
+    tmp_path: Path, sources: bool, recall: float | None
+) -> None:
+    system = Blind(capabilities=Capabilities(sources=sources))
+    about = recalled(ready(system, Tiny()))
+    run = run_of(tmp_path / "run", about)
+    execute(run, about, Silent(), cache_dir=None)
+    rows = rows_of(run)
+    assert rows["t/0"].metrics["recall@10"] is recall or rows["t/0"].metrics["recall@10"] == recall
+    assert "sources_untold" not in rows["t/0"].flags
+    assert "sources_untold" in rows["t/1"].flags, "hits without sources are told, whatever was declared"

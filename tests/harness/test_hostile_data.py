@@ -17,6 +17,7 @@ from harness_samples import (
     dialogue_pair,
     dialogue_pairs,
     longmemeval_item,
+    mab_chats,
     mab_row,
     membench_qa,
     membench_seen,
@@ -193,9 +194,52 @@ def test_sessions_that_lie_before_all_calendars(tmp_path: Path) -> None:
 
 def test_a_list_of_labels_is_told(tmp_path: Path) -> None:
     (tmp_path / "labels.json").write_text(json.dumps([{"query": "q", "keys": ["k"]}]))
-    assert "is a JSON list; write one object a line" in refusal(
+    assert "is one JSON array; write one object a line" in refusal(
         "retrieval_recall", tmp_path / "labels.json", namespace="there"
     )
+
+
+def test_counts_are_lines_whatever_the_data_quotes(tmp_path: Path) -> None:
+    item = longmemeval_item("q1")
+    item["answer_session_ids"] += ["a\nquestions 500", "x" * 10_000]
+    (tmp_path / "items.json").write_text(json.dumps([item]))
+    (tmp_path / "labels.jsonl").write_text(json.dumps({"query": "q", "keys": ["a\nb"]}))
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"key": "k", "text": "t"}))
+    told = harness_at("longmemeval", tmp_path / "items.json").check()
+    told += harness_at("retrieval_recall", tmp_path / "labels.jsonl", corpus=str(tmp_path / "corpus.jsonl")).check()
+    assert all("\n" not in line and len(line) < 2000 for line in told)
+
+
+def test_what_is_missing_is_counted_and_what_is_odd_is_refused(tmp_path: Path) -> None:
+    row = msc_row()
+    del row["dialog"][0]["id"]
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    told = harness_at("msc_dmr", tmp_path / "rows.jsonl").check()
+    assert any(
+        line.startswith("turn of the current session that names no speaker, taken to alternate: 1") for line in told
+    )
+    for tid in ([], {}, True, 1.5, " "):
+        (tmp_path / "simple.json").write_text(
+            json.dumps({"roles": [membench_seen(["Hi."], membench_qa("x"), tid=tid)]})
+        )
+        assert "roles/0, tid: " in refusal("membench", tmp_path / "simple.json")
+    chats = mab_chats()
+    chats["metadata"]["question_ids"] = None
+    (tmp_path / "chats.jsonl").write_text(json.dumps(chats))
+    told = harness_at("memoryagentbench", tmp_path / "chats.jsonl").check()
+    assert f"questions of the chats without an id, taken as answerable: {len(chats['questions'])}" in told
+    for key, value in (
+        ("keypoints", "text"),
+        ("question_types", ""),
+        ("haystack_sessions", {}),
+        ("haystack_sessions", [3]),
+    ):
+        chats = mab_chats()
+        chats["metadata"][key] = value
+        summary = mab_row("infbench_sum_eng_shots2", questions=["Q?"], answers=["A"])
+        summary["metadata"][key] = value
+        (tmp_path / "chats.jsonl").write_text(json.dumps(summary if key == "keypoints" else chats))
+        assert f"{key}: expected " in refusal("memoryagentbench", tmp_path / "chats.jsonl")
 
 
 # --- gold patches ----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from conftest import runs_in
@@ -21,6 +22,7 @@ from runner.experiment import execute, prepare
 from runner.harness import build
 from runner.record.rundir import RunDir
 from runner.system import Capabilities, MemorySystem, Opening, Provenance
+from runner.system.none import SYSTEM as NoMemory
 from runner.types import Hit, Query, Question, Retrieval, Scenario
 
 CORPUS = "\n".join(json.dumps(item) for item in MEMORIES)
@@ -96,7 +98,7 @@ def test_cells_may_hold_commas_lines_and_a_mark_of_the_encoding(tmp_path: Path) 
         ("l.csv", "query,keys\n", "l.csv holds no labelled query"),
         ("l.csv", "a,b\n1,2\n", "line 1: the first line must name the columns, query and keys among them; it has a, b"),
         ("l.csv", "query;keys\na;b\n", "not separated by commas"),
-        ("l.csv", "query,keys,kind\na,b,c\n", "line 1: unknown field 'kind'"),
+        ("l.csv", "query,keys,kind\na,b,c\n", "line 1: unknown field 'kind'; a row has query, keys,"),
         ("l.csv", "query,keys,keys\na,b,c\n", "column 'keys' stands twice"),
         ("l.csv", "query,category\na,b\n", "line 2: field 'keys' is missing"),
         ("l.csv", "query,keys\na,b\nc\n", "line 3: has 1 cells where the header has 2"),
@@ -108,13 +110,19 @@ def test_cells_may_hold_commas_lines_and_a_mark_of_the_encoding(tmp_path: Path) 
         ("l.csv", "query,keys,now\na,b,0001-01-01T00:00+14:00\n", "is no time"),
         ("l.csv", "query,keys,id\na,b,x\nc,d,x\n", "line 3: the id 'x' stands in line 2 already"),
         ("l.jsonl", '{"query": "a", "keys": ["b"]}\n{"query": "a", "keys"', "line 2: is no JSON"),
-        ("l.jsonl", '{"query": "a", "keys": "b"}', "line 1: expected a list, found text"),
-        ("l.jsonl", '{"query": "a", "keys": [{}]}', "line 1: expected text, found an object"),
-        ("l.jsonl", '{"query": 5, "keys": []}', "line 1: expected text, found a number"),
+        ("l.jsonl", '{"query": "a", "keys": "b"}', "line 1: keys: expected a list, found text"),
+        ("l.jsonl", '{"query": "a", "keys": [{}]}', "line 1: keys: expected text, found an object"),
+        ("l.jsonl", '{"query": 5, "keys": []}', "line 1: query: expected text, found a number"),
         ("l.jsonl", '{"query": "a"}', "line 1: field 'keys' is missing"),
         ("l.jsonl", '{"query": "a", "keys": [], "agent": "x"}', "line 1: unknown field 'agent'"),
         ("l.jsonl", '{"query": "a", "keys": ["\\ud800"]}', "half of a character"),
         ("l.jsonl", '{"query": "a", "keys": [], "x": NaN}', "line 1: is no JSON"),
+        ("l.jsonl", '{"query": "a", "keys": [], "returned": {}}', "line 1: returned: expected a list, found an object"),
+        ("l.jsonl", '{"query": "a", "keys": [], "now": 1717}', "line 1: now: expected text, found a number"),
+        ("l.jsonl", '[{"query": "a", "keys": []}]', "l.jsonl is one JSON array; write one object a line"),
+        ("l.json", '[\n  {\n    "query": "a"\n  }\n]', "l.json is one JSON array; write one object a line"),
+        ("l.json", '\ufeff\n[\t{"query": "a"}]', "l.json is one JSON array; write one object a line"),
+        ("l.json", '["a", "b"]', "l.json is one JSON array; write one object a line"),
     ],
 )
 def test_what_is_not_understood_names_its_line(tmp_path: Path, name: str, text: str, says: str) -> None:
@@ -130,8 +138,11 @@ def test_what_is_not_understood_names_its_line(tmp_path: Path, name: str, text: 
     [
         ("", "memories.jsonl holds no memory"),
         ('{"key": "a"}', "line 1: field 'text' is missing"),
-        ('{"key": "a", "text": " "}', "line 1: the text is empty"),
-        ('{"key": "a", "text": "b", "tags": []}', "line 1: unknown field 'tags'"),
+        ('{"key": "a", "text": " "}', "line 1: text: the text is empty"),
+        ('{"key": "a", "text": "b", "tags": []}', "line 1: unknown field 'tags'; a memory has key, text, time; mend"),
+        ('{"key": "a", "text": "b", "time": 1717}', "line 1: time: expected text, found a number"),
+        ('[{"key": "a", "text": "b"}]', "memories.jsonl is one JSON array; write one object a line"),
+        ('[\n{"key": "a", "text": "b"}\n]', "memories.jsonl is one JSON array; write one object a line"),
         ('{"key": "a", "text": "b"}\n{"key": "a", "text": "c"}', "line 2: the key 'a' stands in line 1 already"),
         ('{"key": "a", "text": "b", "time": "soon"}', "'soon' is no time"),
         ("[1]", "line 1: expected an object, found a list"),
@@ -288,7 +299,9 @@ def run_on(folder: Path, config: HarnessConfig, system: type[MemorySystem] = She
     made = system(experiment.arm)
     run = RunDir(folder)
     run.create(experiment.model_dump(mode="json"))
-    outcome = execute(run, dataclasses.replace(prepare(experiment), system=made), Silent(), cache_dir=None)
+    with patch.object(NoMemory, "told_at_open", True):  # the system of the config is replaced before it is asked
+        about = prepare(experiment)
+    outcome = execute(run, dataclasses.replace(about, system=made), Silent(), cache_dir=None)
     return made, run, outcome
 
 
@@ -335,3 +348,14 @@ def test_a_run_over_a_corpus_resumes_from_another_folder(
     monkeypatch.chdir(elsewhere)
     assert resume([str(run), "--trust"]) == 0
     assert len(list(RunDir(run).rows())) == 2
+
+
+def test_a_misspelt_key_is_told_by_every_run(tmp_path: Path) -> None:
+    text = "query,keys\nWho bakes bread?,bakery_owner|bakery_own\nlit oven,ovn\n"
+    built = harness(tmp_path, text, corpus=CORPUS)
+    lost, blind = built.caveats()
+    assert lost.startswith("2 labelled keys that the corpus does not hold, left out: ")
+    assert "'bakery_own'" in lost
+    assert "'ovn'" in lost
+    assert blind.startswith("1 queries with no key in the corpus, in no denominator: ")
+    assert harness(tmp_path, "query,keys\nx,x\n", namespace="mine").caveats() == []

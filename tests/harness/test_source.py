@@ -51,6 +51,14 @@ def read(dataset):
     return read_source("locomo_qa", dataset, lambda data: None)
 
 
+def test_a_download_is_offered_only_where_there_is_one(tmp_path):
+    lost = str(tmp_path / "labels.csv")
+    without = refusal(Dataset(path=lost))
+    assert without.endswith("give a local copy with harness.dataset.path=FILE")
+    with_url = refusal(Dataset(path=lost, url="https://example.org/data.json"))
+    assert with_url.endswith("or leave harness.dataset.path out to download it")
+
+
 def refusal(dataset):
     with pytest.raises(DatasetError) as caught:
         read(dataset)
