@@ -102,13 +102,13 @@ def _graded(words: _Words) -> int:
     experiment = _experiment(words)
     from runner.calibration.grading import Place
     from runner.calibration.setup import prepare
-    from runner.llm import override_warning, require
+    from runner.llm import FAKE_JUDGE, FAKES, override_warning, require
 
     seed = experiment.run.seed if words.seed is None else words.seed
     setup = prepare(experiment, per_kind=words.probes, phrasing=words.phrasing, seed=seed)
     models = [experiment.judge, *([experiment.reader] if setup.rephrasing else [])]
     for model in models:
-        require(model)
+        require(model, FAKES if setup.rephrasing else FAKE_JUDGE)
         warning = override_warning(model)
         if warning:
             print(f"warning: {warning}", file=sys.stderr)

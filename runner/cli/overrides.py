@@ -7,7 +7,7 @@ started, so nothing is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from runner.cli import folders as folders_of_code
 from runner.cli.shorthand import FLAGS as SHORTHAND
-from runner.config import Experiment, conf_dir, did_you_mean, keys_of, own_path
+from runner.config import Experiment, conf_dir, did_you_mean, flatten, keys_of, own_path
 from runner.errors import ConfigError, UsageError
 from runner.safe import looks_secret, secrets_in
 
@@ -31,6 +31,7 @@ _SECRET_WITHIN = re.compile(
     r"(?i)[{,\s'\"][\w.-]*(password|passwd|secret|token|api[_-]?key|credential)['\"]?\s*:\s*['\"]?[^\s,}\]'\"$]{8,}"
 )
 _NO_RUN: Final = ("", "null")
+_MOST_HINTS: Final = 4  # places of one name that are shown
 _PLAIN_PATH = re.compile(r"[\w./-]+")  # what the config system's grammar takes without quotes
 SWEEPING: Final = ("-m", "--multirun")
 CONFIG_DIR: Final = ("--config-dir", "-cd")
@@ -150,6 +151,7 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
     folders_of_code.add(mine)
     problems = _secret_files(mine)
     chosen: dict[str, list[Path]] = {}
+    unknown: set[str] = set()  # groups of which it is not known what was chosen: their keys are not checked
     parsed = []
     for word in overrides:
         match = _OVERRIDE.match(word)
@@ -165,14 +167,19 @@ def checked(argv: Sequence[str], verbs: Iterable[str]) -> list[str]:
             continue
         parsed.append((match["sign"] or "", key, value))
         if key.split("@")[0] in GROUPS and value:
-            problems += _check_choices(key.split("@")[0], value, folders, chosen)
+            wrong = _check_choices(key.split("@")[0], value, folders, chosen)
+            if wrong or _computed(value):
+                unknown.add(key.split("@")[0])
+            problems += wrong
     for group, name in _defaults().items():
         known = choices(group, folders)
-        if group not in chosen and name in known:
+        # An experiment may choose for a group that the command line leaves alone.
+        if group not in chosen and group not in unknown and name in known and not chosen.get("experiment"):
             chosen[group] = [known[name]]
-    for sign, key, _ in parsed:
-        if key.split("@")[0] not in GROUPS and not key.startswith("hydra"):
-            problems += _check_key(key, sign, chosen.get(key.split(".")[0], []))
+    for sign, key, value in parsed:
+        group = key.split("@")[0]
+        if group not in GROUPS and not key.startswith("hydra") and key.split(".")[0] not in unknown:
+            problems += _check_key(key, sign, value, chosen)
     recorded = any(key == "run.from" and value not in _NO_RUN for _, key, value in parsed)
     if recorded:
         from runner.experiment.recorded import unknown_key
@@ -211,8 +218,13 @@ def _secret_files(folders: Sequence[Path]) -> list[str]:
     return problems
 
 
+def _computed(value: str) -> bool:
+    """Whether a value is sweep syntax or an interpolation: the config system's business."""
+    return any(mark in value for mark in "([{$*")
+
+
 def _check_choices(group: str, value: str, folders: Sequence[Path], chosen: dict[str, list[Path]]) -> list[str]:
-    if any(mark in value for mark in "([{$*"):  # sweep syntax, interpolation: the config system's business
+    if _computed(value):
         return []
     known = choices(group, folders)
     problems = []
@@ -233,10 +245,11 @@ def _defaults() -> dict[str, str]:
     return {k: str(v) for item in listed if isinstance(item, dict) for k, v in item.items() if k in GROUPS}
 
 
-def _check_key(key: str, sign: str, files: Sequence[Path]) -> list[str]:
+def _check_key(key: str, sign: str, value: str, chosen: Mapping[str, Sequence[Path]]) -> list[str]:
     """A dotted key against the models; below a free mapping, against the YAML of the chosen choices."""
     model: Any = Experiment
     parts = key.split(".")
+    files = chosen.get(parts[0], [])
     for index, part in enumerate(parts):
         fields = keys_of(model)
         if not fields:
@@ -247,9 +260,38 @@ def _check_key(key: str, sign: str, files: Sequence[Path]) -> list[str]:
             known = list(fields) + (list(GROUPS) if index == 0 else [])
             prefix = ".".join(parts[:index]) or "the config"
             has = ", ".join(dict.fromkeys(known))
-            return [f"{key}: no such key{did_you_mean(part, known)}; {prefix} has {has}"]
+            hint = _elsewhere(parts[-1], chosen) or did_you_mean(part, known)
+            return [f"{key}: no such key{hint}; {prefix} has {has}"]
         model = _inner(fields[part].annotation)
+    below = list(keys_of(model))
+    if below and sign != "~" and value not in _NO_RUN and not _computed(value):
+        return [f"{key}: holds keys and takes no value (did you mean {key}.{below[0]}={value}?); it has {', '.join(below)}"]
     return []
+
+
+def _elsewhere(name: str, chosen: Mapping[str, Sequence[Path]]) -> str:
+    """The hint of a key that stands elsewhere: in a section, or in what a chosen YAML states; else nothing."""
+    places = _places(Experiment, name)
+    for group, files in chosen.items():
+        for file in files if group in Experiment.model_fields else ():
+            try:
+                stated = yaml.safe_load(file.read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError, yaml.YAMLError):
+                continue
+            keys = flatten(stated) if isinstance(stated, dict) else {}
+            places += [f"{group}.{key}" for key in keys if key.rpartition(".")[2] == name]
+    found = list(dict.fromkeys(places))
+    *most, last = found or [""]
+    return f" (did you mean {', '.join(most)}{' or ' if most else ''}{last}?)" if 0 < len(found) <= _MOST_HINTS else ""
+
+
+def _places(model: Any, name: str) -> list[str]:
+    """The dotted keys of a section whose last part is a name."""
+    found = []
+    for key, field in keys_of(model).items():
+        found += [key] if key == name else []
+        found += [f"{key}.{place}" for place in _places(_inner(field.annotation), name)]
+    return found
 
 
 def _check_free(parts: list[str], depth: int, files: Sequence[Path]) -> list[str]:

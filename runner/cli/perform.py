@@ -217,12 +217,13 @@ def _reaches(settings: Any, place: str) -> Iterator[str]:
 
 
 def _require_models(experiment: Experiment) -> None:
-    from runner.llm import require
+    from runner.llm import FAKE_JUDGE, FAKES, require
 
+    first_look = FAKE_JUDGE if experiment.run.from_ or experiment.reader.provider == "ask" else FAKES
     problems: list[str] = []
     for model in _asked(experiment):
         try:
-            require(model)
+            require(model, first_look)
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -242,9 +243,9 @@ def _perform(
     if few:
         print(f"warning: {few}", file=sys.stderr)
     name = f"{experiment.arm.name} by {experiment.judge.name}" if experiment.run.from_ else experiment.arm.name
-    told = [warning for model in _asked(experiment) if (warning := override_warning(model))]
-    told += [] if experiment.run.from_ else ready.harness.caveats()
-    for warning in told:
+    warnings = [warning for model in _asked(experiment) if (warning := override_warning(model))]
+    warnings += [] if experiment.run.from_ else ready.harness.caveats()
+    for warning in warnings:
         line = f"warning: {printable(warning)}"
         error_console().print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
     print(headline(ready, shown(run.path)))

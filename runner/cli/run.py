@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -30,6 +31,9 @@ from runner.safe import mask
 
 # What composing a config can raise: a wrong override, a wrong interpolation, a file that is not YAML or not text.
 _COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
+
+# What an experiment of a person's own wants on its first line: without it, its keys are those of a section `experiment`.
+_GLOBAL = "an experiment's file begins with the line: # @package _global_"
 
 _sweeps: list[Path] = []  # the sweep of this process, once it has begun
 
@@ -142,6 +146,11 @@ def _told(error: BaseException) -> list[str]:
         lines.append(str(cause).splitlines()[0])
     lines = [line for line in lines if not line.startswith(("full_key:", "object_type=", "See https", "Check that"))]
     told = " — ".join(dict.fromkeys(lines)) or type(error).__name__
+    tilde = re.search(r"LexerNoViableAltException: (\S+?)=~", told)
+    if tilde:
+        return [mask(f"{tilde[1]}: write the whole path, or quote it ('{tilde[1]}=\"~/FILE\"'): `~` is not expanded here")]
+    if re.search(r"@experiment\.\w+'", told):
+        told += f" — {_GLOBAL}"
     if "mismatched input" in told or "no viable alternative" in told or "extraneous input" in told:
         told += " — quote a value that holds = : , or brackets, for instance 'KEY=\"http://host/v1?x=1\"'"
     return [mask(told)]
@@ -165,6 +174,8 @@ def plain(config: DictConfig) -> dict[str, Any]:
     assert isinstance(values, dict)
     values.pop("hydra", None)
     plain = {str(key): value for key, value in values.items()}
+    if "experiment" in plain:
+        raise ConfigError([f"experiment: {_GLOBAL}"])
     if not recorded:
         return plain
     from runner.experiment.recorded import stands_in

@@ -15,11 +15,13 @@ import numpy as np
 
 from runner.record.columns import columns
 from runner.record.rundir import RunDir
+from runner.types import OK
 
 FAILED: Final = 3  # exit codes, as of a gate
 INCOMPLETE: Final = 1
 REFUSED: Final = 5
 
+_SHOWN: Final = 200  # characters of a question and its error
 _DIGITS: Final = 12  # as a summary rounds, so that the order in which rows were finished decides nothing
 
 
@@ -58,6 +60,8 @@ class Smoke:
         One a threshold.
     errors
         Questions that failed, whatever their category.
+    first
+        The first of them and its error, as the record has them.
     left
         Questions that were not asked.
     fakes
@@ -68,6 +72,7 @@ class Smoke:
     errors: int = 0
     left: int = 0
     fakes: tuple[str, ...] = ()
+    first: str = ""
 
     @property
     def outcome(self) -> str:
@@ -89,7 +94,8 @@ class Smoke:
             lines.append(f"smoke test refused: fake provider ({', '.join(self.fakes)}): nothing here is a pass")
         elif self.errors:
             failed = "1 question" if self.errors == 1 else f"{self.errors} questions"
-            lines.append(f"smoke test failed: {failed} could not be scored, and it takes none that fails")
+            which = f" ({'' if self.errors == 1 else 'first '}{self.first})" if self.first else ""
+            lines.append(f"smoke test failed: {failed} could not be scored{which}, and it takes none that fails")
         elif self.left:
             lines.append(f"smoke test incomplete: {self.left} questions are missing")
         return lines
@@ -141,7 +147,19 @@ def smoke_of(run: RunDir) -> Smoke | None:
         errors=int((~data.ok).sum()),
         left=max(0, int(recorded["census"]["questions"]) - len(data)),
         fakes=tuple(recorded.get("fakes", ())),
+        first=_first_error(run) if not data.ok.all() else "",
     )
+
+
+def _first_error(run: RunDir) -> str:
+    """Id and error of the first question whose last row is one."""
+    failed: dict[str, str] = {}
+    for row in run.rows():
+        if row.status == OK:
+            failed.pop(row.id, None)
+        else:
+            failed[row.id] = f"{row.status}: {row.error}" if row.error else row.status
+    return next((" ".join(f"{name}, {error}".split())[:_SHOWN] for name, error in failed.items()), "")
 
 
 def over(code: int, smokes: Iterable[Smoke | None]) -> int:

@@ -56,6 +56,7 @@ def _parquet(harness: str, file: Path, choose: Callable[[Sequence[str]], list[st
     except ImportError:
         raise MissingExtra(f"harness '{harness}' (Parquet files)", "parquet") from None
     try:
+        # Read ahead, all row groups would be held until the last of them is done with.
         with parquet.ParquetFile(file, pre_buffer=False) as table:
             names: list[str] = []
             for field in table.schema_arrow:

@@ -38,7 +38,7 @@ from runner.harness._beam_source import Found, Raw, find, raw_chats
 from runner.harness._fields import some
 from runner.harness._published import Published
 from runner.score.ordering import align, items_in, lines_in, ordering
-from runner.score.retrieval import profile
+from runner.score.retrieval import profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 SINGLE_EVENT: Final = "single_event"  # flag of an ordering question whose reference has one event
@@ -134,9 +134,7 @@ class Beam(Published):
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics over the messages that the question cites."""
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        ranked = known if len(known) == len(sources) else None
+        ranked = ranked_sources(hits)
         return profile(ranked, () if question.gold.abstain else question.gold.evidence, self.config.k)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:

@@ -40,7 +40,7 @@ from runner.harness._sampling import drawn
 from runner.harness._synthetic import Draw
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
-from runner.score.retrieval import profile
+from runner.score.retrieval import profile, ranked_sources
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
 RULE: Final = "nli_label"
@@ -190,9 +190,7 @@ class DialogueConsistency(Published):
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics over the one premise."""
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        return profile(known if len(known) == len(sources) else None, question.gold.evidence, self.config.k)
+        return profile(ranked_sources(hits), question.gold.evidence, self.config.k)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """``said_<label>``: 1 for the one label that the answer names, 0 for the others; all 0 when it names none."""

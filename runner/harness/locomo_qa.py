@@ -28,7 +28,7 @@ from runner.harness._locomo_traps import traps
 from runner.harness._patches import Patch, Patches, PatchReport, read_patches, reported
 from runner.harness._source import SourceFile, decode_json, read_source
 from runner.score.lexical import locomo_f1
-from runner.score.retrieval import profile
+from runner.score.retrieval import profile, ranked_sources
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Event, Gold, Hit, Question, Scenario
 
 LICENCE = "CC BY-NC 4.0"
@@ -136,9 +136,7 @@ class LocomoQA(Harness):
         """
         k = self.config.k
         gold = () if question.gold.abstain else question.gold.evidence
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        ranked = known if len(known) == len(sources) else None
+        ranked = ranked_sources(hits)
         by_session = None if ranked is None else [tuple({_session(source) for source in item}) for item in ranked]
         metrics = profile(ranked, gold, k)
         metrics |= profile(by_session, {_session(item) for item in gold}, k, prefix="session_", precision=False)

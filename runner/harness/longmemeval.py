@@ -34,7 +34,7 @@ from runner.harness._longmemeval_traps import Traps
 from runner.harness._published import Published
 from runner.harness._stream import LargeFile, records, verified
 from runner.score.lexical import token_f1
-from runner.score.retrieval import Ranked, ndcg_any_at, profile, recall_all_at
+from runner.score.retrieval import Ranked, ndcg_any_at, profile, ranked_sources, recall_all_at
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 PUBLISHED: Final = {
@@ -146,9 +146,7 @@ class LongMemEval(Published):
         """
         gold = question.gold
         evidence = () if gold.abstain else gold.evidence
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        ranked = known if len(known) == len(sources) else None
+        ranked = ranked_sources(hits)
         by_session = None if ranked is None else [tuple({_session(source) for source in item}) for item in ranked]
         turns = () if gold.sessions else evidence
         sessions = {_session(item) for item in evidence}

@@ -40,7 +40,7 @@ from runner.harness._membench_traps import Traps
 from runner.harness._published import Published
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
-from runner.score.retrieval import profile
+from runner.score.retrieval import profile, ranked_sources
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Fact, Gold, Hit, Label, Question, Scenario
 
 RULE: Final = "membench_letter"
@@ -192,9 +192,7 @@ class MemBench(Published):
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics over the target steps."""
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        return profile(known if len(known) == len(sources) else None, question.gold.evidence, self.config.k)
+        return profile(ranked_sources(hits), question.gold.evidence, self.config.k)
 
     def grade(self, question: Question, answer: str) -> Label:
         """CORRECT for the right letter and no other; ABSTAIN for a refusal or nothing, WRONG for the rest."""

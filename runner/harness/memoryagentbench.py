@@ -54,7 +54,7 @@ from runner.harness._memoryagentbench_traps import Traps
 from runner.harness._published import Published
 from runner.harness._rows import rows
 from runner.score.lexical import is_abstention, rouge_l
-from runner.score.retrieval import profile
+from runner.score.retrieval import profile, ranked_sources
 from runner.types import ABSTAIN, CORRECT, WRONG, Gold, Hit, Label, Question, Scenario
 
 SOURCE: Final = "source"  # tag: the sub-dataset
@@ -214,9 +214,7 @@ class MemoryAgentBench(Published):
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics over the chunks that hold a labelled turn; of LongMemEval's part alone."""
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        ranked = known if len(known) == len(sources) else None
+        ranked = ranked_sources(hits)
         return profile(ranked, question.gold.evidence, self.config.k)
 
     def grade(self, question: Question, answer: str) -> Label:

@@ -32,7 +32,7 @@ from runner.harness._published import Published
 from runner.harness._stream import LargeFile, verified
 from runner.score.delivered import answer_recall
 from runner.score.lexical import rouge_l
-from runner.score.retrieval import profile
+from runner.score.retrieval import profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 NOW: Final = datetime(2023, 10, 12, 12)  # the day the paper appeared; the data has no date of its own
@@ -110,9 +110,7 @@ class MscDmr(Published):
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Not measurable, unless a gold patch labels the turns of a question."""
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        ranked = known if len(known) == len(sources) else None
+        ranked = ranked_sources(hits)
         return profile(ranked, question.gold.evidence, self.config.k)
 
     def score_delivered(self, question: Question, text: str, *, failed: bool = False) -> dict[str, float | None]:

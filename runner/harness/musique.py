@@ -35,7 +35,7 @@ from runner.harness._published import Published
 from runner.harness._sampling import drawn
 from runner.harness._stream import LargeFile, verified
 from runner.score.lexical import exact_match, is_abstention, token_f1
-from runner.score.retrieval import profile
+from runner.score.retrieval import profile, ranked_sources
 from runner.score.support import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
@@ -176,9 +176,7 @@ class MuSiQue(Published):
         ``None`` where the question cannot be answered: the official script counts support of answerable rows only.
         """
         evidence = question.gold.evidence
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        ranked = known if len(known) == len(sources) else None
+        ranked = ranked_sources(hits)
         metrics = profile(ranked, evidence, self.config.k)
         measurable = ranked is not None and bool(evidence)
         found = {source for item in ranked or () for source in item}

@@ -31,7 +31,7 @@ from runner.harness._corpus import memories, read_corpus
 from runner.harness._fields import one_line, some
 from runner.harness._labelled import EVERYTHING, Labelled, labelled
 from runner.harness._source import SourceFile, read_source
-from runner.score.retrieval import best_cos_rank, profile
+from runner.score.retrieval import best_cos_rank, profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 CORPUS: Final = "corpus"  # the scenario of a corpus that is given
@@ -181,12 +181,7 @@ class RetrievalRecall(Harness):
         All are ``None`` for a query without a labelled key that could be found.
         """
         evidence = question.gold.evidence
-        ranked: list[tuple[str, ...]] | None
-        if self._held is None:
-            ranked = [(hit.key,) for hit in hits]
-        else:
-            known = [hit.sources for hit in hits if hit.sources is not None]
-            ranked = known if len(known) == len(hits) else None
+        ranked = [(hit.key,) for hit in hits] if self._held is None else ranked_sources(hits)
         metrics = profile(ranked, evidence, self.config.k)
         metrics["best_cos_rank"] = best_cos_rank([hit.cosine for hit in hits]) if evidence else None
         return metrics

@@ -23,7 +23,7 @@ from runner.config import Strict, digest
 from runner.harness import DatasetInfo, Harness
 from runner.harness._synthetic import CATEGORIES, EVENTS_PER_QUESTION, UNANSWERABLE, VERSION, History
 from runner.score.lexical import token_f1
-from runner.score.retrieval import profile
+from runner.score.retrieval import profile, ranked_sources
 from runner.types import Hit, Question, Scenario
 
 _EVENT: Final = ("id", "text", "time", "actor", "kind", "session")
@@ -83,9 +83,7 @@ class SyntheticMemory(Harness):
         )
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        sources = [hit.sources for hit in hits]
-        known = [item for item in sources if item is not None]
-        ranked = known if len(known) == len(sources) else None
+        ranked = ranked_sources(hits)
         return profile(ranked, question.gold.evidence, self.config.k)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from runner.config import ModelConfig, digest
 from runner.errors import ConfigError
@@ -126,8 +126,19 @@ def connect(config: ModelConfig, prices: Prices) -> Model:
     )
 
 
-def require(config: ModelConfig) -> None:
+FAKES: Final = "reader=extractive_fake judge=lexical_fake"
+FAKE_JUDGE: Final = "judge=lexical_fake"  # where the answers are not a reader's: a memory's own, or recorded ones
+
+
+def require(config: ModelConfig, first_look: str = FAKES) -> None:
     """Refuse a model that cannot be reached from here; imports nothing and sends nothing.
+
+    Parameters
+    ----------
+    config
+        The model.
+    first_look
+        The words that choose fakes in its place, for the message.
 
     Raises
     ------
@@ -139,7 +150,7 @@ def require(config: ModelConfig) -> None:
     if config.provider == "openai":
         from runner.llm.endpoint import base_url_of, key_of
 
-        key_of(config, base_url_of(config))
+        key_of(config, base_url_of(config), first_look)
     elif config.provider == "command":
         import shutil
 

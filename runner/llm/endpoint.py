@@ -250,8 +250,13 @@ def base_url_of(config: ModelConfig) -> str:
     return url
 
 
-def key_of(config: ModelConfig, base_url: str) -> str:
+def key_of(config: ModelConfig, base_url: str, first_look: str = "reader=extractive_fake judge=lexical_fake") -> str:
     """The key from the environment. A loopback endpoint, or ``api_key_env: null``, needs none.
+
+    Parameters
+    ----------
+    first_look
+        The words that choose fakes in place of what has no key.
 
     Raises
     ------
@@ -269,6 +274,6 @@ def key_of(config: ModelConfig, base_url: str) -> str:
     raise ConfigError(
         [
             f"{config.name}: no key in the environment: set {config.api_key_env}, or OPENAI_BASE_URL to a "
-            "local server, or choose reader=extractive_fake judge=lexical_fake for a first look"
+            f"local server, or choose {first_look} for a first look"
         ]
     )

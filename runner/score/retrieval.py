@@ -17,9 +17,20 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import isfinite, log2
 
+from runner.types import Hit
+
 Ranked = Sequence[Collection[str]]
 
 DEPTHS = (1, 5, 10, 20)
+
+
+def ranked_sources(hits: Sequence[Hit]) -> list[tuple[str, ...]] | None:
+    """The sources of each hit, best first, or ``None`` where any hit does not say: then nothing is measurable.
+
+    A hit without a source of its own is an empty one; only ``Hit.sources=None`` says that the system cannot tell.
+    """
+    known = [hit.sources for hit in hits if hit.sources is not None]
+    return known if len(known) == len(hits) else None
 
 
 def _first_ranks(ranked: Ranked, gold: Collection[str]) -> dict[str, int]:

@@ -28,6 +28,7 @@ from runner.config import HarnessConfig, SliceConfig
 from runner.errors import DatasetError
 from runner.harness import Harness, build
 from runner.harness._patches import read_patches
+from runner.harness._rows import rows
 
 
 def harness_at(name: str, path: Path, patches: list[str] | None = None, **settings: Any) -> Harness:
@@ -83,6 +84,26 @@ def test_parquet_goes_by_its_first_bytes_and_its_text_is_held_to_utf8(tmp_path: 
     assert "a text is not UTF-8" in refusal("memoryagentbench", tmp_path / "broken.parquet")
     parquet.write_table(table.set_column(place, "context", arrow.array([b"text"])), tmp_path / "bytes.parquet")
     assert "context: expected text, found bytes" in refusal("memoryagentbench", tmp_path / "bytes.parquet")
+
+
+def test_a_table_is_read_a_row_group_at_a_time(tmp_path: Path) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    path = tmp_path / "rows.parquet"
+    schema = arrow.schema([("text", arrow.string())])
+    with parquet.ParquetWriter(path, schema, compression="none", use_dictionary=False) as made:
+        for number in range(40):
+            made.write_table(arrow.table({"text": [f"{number}" * 500_000]}, schema))
+    assert path.stat().st_size > 20_000_000
+    before, most = arrow.total_allocated_bytes(), 0
+    seen = 0
+    for row in rows("h", path, list):
+        seen += 1
+        assert isinstance(row, dict)
+        most = max(most, arrow.total_allocated_bytes() - before)
+    assert seen == 40
+    assert most < 8_000_000
 
 
 # --- BEAM ------------------------------------------------------------------------------------------------------------
