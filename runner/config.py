@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -356,6 +357,35 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "")
         raise ConfigError([f"{prefix.rstrip('.')}: holds a number that is too large"]) from None
 
 
+_DEEPEST = 60  # mappings and lists within each other; a YAML whose alias holds itself has no end
+
+
+def odd_values(value: Any, key: str = "", depth: int = 0) -> list[str]:
+    """A line for every key and value that JSON, and so a record or a request, cannot hold."""
+    if depth > _DEEPEST:
+        return [f"{'.'.join(key.split('.')[:3])}: is nested too deeply, or holds itself"]
+    if isinstance(value, Mapping):
+        found = []
+        for name, item in value.items():
+            below = f"{key}.{name}" if key else str(name)
+            if not isinstance(name, str):
+                found.append(f"{below}: a key is a text; write '{name}' in quotes")
+            found += odd_values(item, below, depth + 1)
+            if depth > 20 and found:  # one line is enough of what has no end
+                break
+        return found
+    if isinstance(value, list | tuple):
+        found = []
+        for item in value:
+            found += odd_values(item, key, depth + 1)
+            if depth > 20 and found:
+                break
+        return found
+    if isinstance(value, float) and not math.isfinite(value):
+        return [f"{key}: {value} is no number"]
+    return []
+
+
 def load(values: Mapping[str, Any]) -> Experiment:
     """The composed mapping as an :class:`Experiment`.
 
@@ -364,6 +394,9 @@ def load(values: Mapping[str, Any]) -> Experiment:
     ConfigError
         With every problem by key; a value that looks like a credential is one of them.
     """
+    odd = odd_values(values)
+    if odd:
+        raise ConfigError(list(dict.fromkeys(odd)))
     flat = flatten(values)
     # By their own shape, by the name of their key, or because a secret of the environment has that value.
     known = [key for key, value in flat.items() if isinstance(value, str) and mask(value) != value]

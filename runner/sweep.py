@@ -206,10 +206,30 @@ def _names(members: list[tuple[RunDir, dict[str, Any]]]) -> list[str]:
                 for k in flat[index]
                 if len({str(flat[i].get(k)) for i in twins}) > 1 and not k.startswith(("gate.", "run.from"))
             ]
-            told = ", ".join(f"{k.removeprefix('arm.').removeprefix('knobs.')}={flat[index][k]}" for k in keys[:3])
+            keys = _by_choice(keys, [flat[i] for i in twins])
+            told = ", ".join(f"{_short(k)}={flat[index].get(k)}" for k in keys[:3])
             name = f"{name} [{told or members[index][0].path.name}]"
         names.append(name)
     return names
+
+
+def _by_choice(keys: list[str], configs: list[dict[str, Any]]) -> list[str]:
+    """Without the keys that follow from the name of a chosen group: ``reader=ask`` says all that ``ask`` states."""
+
+    def follows(key: str) -> bool:
+        name = f"{key.partition('.')[0]}.name"
+        if key == name or name not in keys:
+            return False
+        return len({(str(c.get(name)), str(c.get(key))) for c in configs}) == len({str(c.get(name)) for c in configs})
+
+    return [key for key in keys if key.startswith("arm.") or not follows(key)]
+
+
+def _short(key: str) -> str:
+    """A key as the name of an arm has it: ``graph`` for ``arm.knobs.graph``, ``reader`` for ``reader.name``."""
+    if key.startswith("arm."):
+        return key.removeprefix("arm.").removeprefix("knobs.")
+    return key.removesuffix(".name")
 
 
 def _first_arm(path: Path) -> str | None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from runner.cli import folders as folders_of_code
 from runner.cli.shorthand import FLAGS as SHORTHAND
-from runner.config import Experiment, conf_dir, did_you_mean, flatten, keys_of, own_path
+from runner.config import Experiment, conf_dir, did_you_mean, flatten, keys_of, odd_values, own_path
 from runner.errors import ConfigError, UsageError
 from runner.safe import looks_secret, secrets_in
 
@@ -210,6 +210,10 @@ def _secret_files(folders: Sequence[Path]) -> list[str]:
             except (OSError, UnicodeDecodeError, yaml.YAMLError):
                 continue  # the config system tells this better, if the file is chosen
             if isinstance(value, dict):
+                odd = [f"{file}: {line}" for line in odd_values(value) if "holds itself" in line]
+                if odd:
+                    problems += odd
+                    continue
                 problems += [
                     f"{file}: {key} holds what looks like a credential; name an environment variable instead "
                     f"(api_key_env: OPENAI_API_KEY)"
@@ -265,7 +269,9 @@ def _check_key(key: str, sign: str, value: str, chosen: Mapping[str, Sequence[Pa
         model = _inner(fields[part].annotation)
     below = list(keys_of(model))
     if below and sign != "~" and value not in _NO_RUN and not _computed(value):
-        return [f"{key}: holds keys and takes no value (did you mean {key}.{below[0]}={value}?); it has {', '.join(below)}"]
+        return [
+            f"{key}: holds keys and takes no value (did you mean {key}.{below[0]}={value}?); it has {', '.join(below)}"
+        ]
     return []
 
 

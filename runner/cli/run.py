@@ -148,7 +148,9 @@ def _told(error: BaseException) -> list[str]:
     told = " — ".join(dict.fromkeys(lines)) or type(error).__name__
     tilde = re.search(r"LexerNoViableAltException: (\S+?)=~", told)
     if tilde:
-        return [mask(f"{tilde[1]}: write the whole path, or quote it ('{tilde[1]}=\"~/FILE\"'): `~` is not expanded here")]
+        return [
+            mask(f"{tilde[1]}: write the whole path, or quote it ('{tilde[1]}=\"~/FILE\"'): `~` is not expanded here")
+        ]
     if re.search(r"@experiment\.\w+'", told):
         told += f" — {_GLOBAL}"
     if "mismatched input" in told or "no viable alternative" in told or "extraneous input" in told:

@@ -19,7 +19,7 @@ from runner.config import RunConfig, did_you_mean, own_path
 from runner.errors import ConfigError, RecordError, UsageError
 from runner.record import journal
 from runner.record.rundir import RunDir, is_run, runs_under
-from runner.stats.allocation import shares
+from runner.stats.allocation import drawn
 from runner.types import INGEST_ERROR, NOT_SETTLED, OK, READER_ERROR, SEARCH_ERROR, Row, Texts
 
 # What a command line may say beside run.from: which judge, how much of it, and what it may cost.
@@ -193,9 +193,9 @@ def gradable(row: Row, answers: Sequence[str]) -> list[bool]:
 def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
     """Question ids, sorted: all of the run, or a sample of those with an answer.
 
-    Each category has its share of the run (:func:`shares`), so that figures over the sample speak of the run. Within
-    a category the questions with the least sha256 of seed and id are drawn (bottom-k sampling, Cohen and Kaplan 2007):
-    runs that answered the same questions give the same sample, and a larger sample holds every smaller one's share.
+    Each category has its share of the run, so that figures over the sample speak of the run, and within it ids are drawn
+    (:func:`runner.stats.allocation.drawn`): runs that answered the same questions give the same sample, and a larger
+    sample holds every smaller one's share.
 
     Parameters
     ----------
@@ -209,11 +209,7 @@ def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
     strata: dict[str, list[str]] = {}
     for name in recorded.answered:
         strata.setdefault(recorded.rows[name].category, []).append(name)
-    share = shares({category: len(members) for category, members in strata.items()}, size)
-    drawn: list[str] = []
-    for category, members in strata.items():
-        drawn += sorted(members, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())[: share[category]]
-    return sorted(drawn)
+    return sorted(drawn(strata, size, seed))
 
 
 def counted(recorded: Recorded, ids: Sequence[str]) -> dict[str, Any]:

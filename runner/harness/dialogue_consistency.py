@@ -36,11 +36,11 @@ from runner.errors import DatasetError
 from runner.harness._dialogue_nli import LABELS, File, Pair, find, pairs
 from runner.harness._fields import some
 from runner.harness._published import Published
-from runner.harness._sampling import drawn
 from runner.harness._synthetic import Draw
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources
+from runner.stats.allocation import drawn
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
 RULE: Final = "nli_label"

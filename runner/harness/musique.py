@@ -32,11 +32,11 @@ from runner.errors import DatasetError
 from runner.harness._musique import COMPOSITIONS, HOPS, Item, items
 from runner.harness._musique_traps import Traps
 from runner.harness._published import Published
-from runner.harness._sampling import drawn
 from runner.harness._stream import LargeFile, verified
 from runner.score.lexical import exact_match, is_abstention, token_f1
 from runner.score.retrieval import profile, ranked_sources
 from runner.score.support import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
+from runner.stats.allocation import drawn
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
 PUBLISHED: Final = {

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from runner.config import ModelConfig
 from runner.errors import ConfigError, EndpointUnusable, ModelFault
-from runner.http import Gate, HttpFault, Policy, Reply, call, gate_of, is_loopback, start_of
+from runner.http import Gate, HttpFault, Policy, Reply, call, gate_of, is_loopback, start_of, unusable
 from runner.safe import hide_value_of, mask
 from runner.types import Usage
 
@@ -143,7 +143,10 @@ class Channel:
         import openai
 
         if self.endpoint is None:
-            self.endpoint = acquire(self.base_url, self._key, self.config.concurrency)
+            try:
+                self.endpoint = acquire(self.base_url, self._key, self.config.concurrency)
+            except (ValueError, ImportError, OSError, httpx2.InvalidURL) as error:
+                raise EndpointUnusable(f"{self.config.name}: {unusable(error)}") from None
         client, gate = self.endpoint.client, self.endpoint.gate
         sent, seconds = 0, 0.0
 

@@ -78,8 +78,12 @@ def run_table(run: RunDir) -> Group:
         table.add_column(name, justify="right")
     everything = {**groups.get(ALL, {}), "questions": 0, "errors": 0}
     repeated = everything == {**groups.get(COMPARABLE, {}), "questions": 0, "errors": 0}
+    hidden = {ALL} if repeated else set()
+    of_category = [name for key, label in about["categories"].items() if (name := f"{key} {label}") in groups]
+    if len(of_category) == 1 and groups[of_category[0]] == groups[ALL]:
+        hidden.add(of_category[0])
     for name, group in groups.items():
-        if group["questions"] and not (name == ALL and repeated):  # what is not scored adds nothing
+        if group["questions"] and name not in hidden:  # what is not scored adds nothing
             cells = [figure(group.get(column)) for column in shown]
             counts = (group["questions"], group["scored"], group["errors"] or "")
             table.add_row(text(category(name)), *map(str, counts), *cells)
@@ -125,10 +129,10 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
             continue
         usd = spent["usd"]
         cost = "unknown price" if usd == "unknown" else f"${usd:.4f}"
-        lines.append(
-            f"{stage}: {spent['calls']} calls, {spent['input_tokens']:,} in and {spent['output_tokens']:,} out tokens "
-            f"({spent['tokens']}), {cost}, {spent['seconds']:.1f} s"
-        )
+        tokens = f"{spent['input_tokens']:,} in and {spent['output_tokens']:,} out tokens ({spent['tokens']})"
+        if spent["tokens"] == "estimated" and not spent["input_tokens"] + spent["output_tokens"]:
+            tokens = "tokens unknown"  # whoever made the calls did not tell them, and nothing could be estimated from
+        lines.append(f"{stage}: {spent['calls']} calls, {tokens}, {cost}, {spent['seconds']:.1f} s")
     ingest, search = summary["ingest"], summary["search_seconds"]
     if ingest["scenarios"]:
         made = ""

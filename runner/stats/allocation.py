@@ -1,9 +1,10 @@
-"""How many of a sample each stratum gets."""
+"""A seeded sample over strata: how many of each, and which."""
 
 from __future__ import annotations
 
+import hashlib
 import heapq
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 
 def shares(sizes: Mapping[str, int], total: int) -> dict[str, int]:
@@ -24,3 +25,25 @@ def shares(sizes: Mapping[str, int], total: int) -> dict[str, int]:
         if dealt[name] < sizes[name]:
             heapq.heappush(waiting, (-sizes[name] / (2 * dealt[name] + 1), name))
     return dealt
+
+
+def drawn(strata: Mapping[str, Collection[str]], size: int, seed: int) -> frozenset[str]:
+    """``size`` ids, of every stratum in proportion to its size.
+
+    Within a stratum the ids with the least sha256 of seed and id are drawn (bottom-k sampling, Cohen and Kaplan 2007):
+    the order of the file and the version of Python do not matter, and a larger sample holds every smaller one.
+
+    Parameters
+    ----------
+    strata
+        Ids by stratum; one stratum draws over all alike.
+    size
+        Ids to draw; all of them when there are fewer.
+    seed
+        Of the draw.
+    """
+    share = shares({name: len(ids) for name, ids in strata.items()}, size)
+    found: list[str] = []
+    for name, ids in strata.items():
+        found += sorted(ids, key=lambda item: hashlib.sha256(f"{seed}:{item}".encode()).digest())[: share[name]]
+    return frozenset(found)

@@ -58,11 +58,11 @@ def problems_of(url: str, key: str) -> list[str]:
         good = good and url.isprintable() and not any(char.isspace() for char in url)
         (parts.hostname or "").encode("idna")  # what no resolver could look up
     except ValueError:
-        return [f"{key}: '{mask(url)}' is no http(s) URL; write http://127.0.0.1:8080"]
+        return [f"{key}: '{start_of(mask(url), 120)}' is no http(s) URL; write http://127.0.0.1:8080"]
     if parts.username is not None or parts.password is not None:
         return [f"{key}: holds a credential; name an environment variable in arm.settings.auth.env instead"]
     if not good or parts.query or parts.fragment:
-        return [f"{key}: '{mask(url)}' is no http(s) URL without a query; write http://127.0.0.1:8080"]
+        return [f"{key}: '{start_of(mask(url), 120)}' is no http(s) URL without a query; write http://127.0.0.1:8080"]
     return []
 
 

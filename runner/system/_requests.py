@@ -9,7 +9,7 @@ from pydantic import Field
 from runner.config import Strict
 from runner.system._answers import AnswerPaths
 from runner.system._hits import HitPaths
-from runner.system._paths import JsonPath
+from runner.system._paths import JsonPath, UrlPath
 from runner.system._settling import Waiting
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -20,7 +20,7 @@ class Call(Strict):
     """One request. ``path`` is filled with escaped values; ``body`` is a template of JSON."""
 
     method: Method = "POST"
-    path: Annotated[str, Field(pattern=r"^/[^\x00-\x20\x7f]*$")]
+    path: UrlPath
     body: Any = None
     good: tuple[Status, ...] = ()  # statuses besides 2xx that are no fault, such as the 404 of an erase
 

@@ -70,6 +70,9 @@ def test_lines():
     assert Smoke((), errors=1).lines()[-1] == (
         "smoke test failed: 1 question could not be scored, and it takes none that fails"
     )
+    named = {"first": "q2, search_error: down"}
+    assert "failed: 1 question could not be scored (q2, search_error: down), and" in Smoke((), 1, **named).lines()[-1]
+    assert "2 questions could not be scored (first q2, search_error: down), and" in Smoke((), 2, **named).lines()[-1]
 
 
 def test_a_failed_job_decides_the_exit_code_of_a_sweep():
@@ -106,10 +109,12 @@ def test_a_record_against_its_thresholds(tmp_path: Path):
 
 
 def test_errors_of_any_category_and_questions_that_are_missing(tmp_path: Path):
-    rows = [row(1, 1), Row(id="q2", scenario="s", cluster="s", category="5", status="search_error", error="down")]
+    failed = {"scenario": "s", "cluster": "s", "category": "5", "status": "search_error"}
+    rows = [Row(id="q1", error="mended since", **failed), row(1, 1), Row(id="q2", error="down", **failed)]
     smoke = smoke_of(recorded(tmp_path, rows, questions=4))
     assert smoke is not None
     assert (smoke.errors, smoke.left, smoke.outcome) == (1, 2, "fail")
+    assert smoke.first == "q2, search_error: down"
 
 
 def test_no_rows_at_all_is_no_pass(tmp_path: Path):

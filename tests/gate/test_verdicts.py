@@ -252,6 +252,24 @@ def test_baseline_holm_and_names(tmp_path: Path) -> None:
         gate([tmp_path], {"baseline": "zzz"})
 
 
+def test_a_choice_by_name_tells_arms_apart_by_that_name(tmp_path: Path) -> None:
+    a, b = arms(40, 440, 20)
+    ask = {"name": "ask", "provider": "ask"}
+    mini = {"name": "mini", "provider": "openai", "model": "m"}
+    for number, reader in enumerate([ask, mini, {**mini, "model": "n"}]):
+        write_run(tmp_path / f"{number}-own", [a, b, b][number], arm=arm_config("own"), config={"reader": reader})
+    (group,) = gate([tmp_path]).groups
+    assert [arm.name for arm in group.arms] == [
+        "own [reader=ask, reader.model=]",
+        "own [reader=mini, reader.model=m]",
+        "own [reader=mini, reader.model=n]",
+    ]
+    write_run(tmp_path / "two" / "0-own", a, arm=arm_config("own"), config={"reader": ask})
+    write_run(tmp_path / "two" / "1-own", b, arm=arm_config("own"), config={"reader": mini})
+    (group,) = gate([tmp_path / "two"]).groups
+    assert [arm.name for arm in group.arms] == ["own [reader=ask]", "own [reader=mini]"]
+
+
 def test_a_sweep_over_the_instrument_is_refused_not_split(tmp_path: Path) -> None:
     a, b = arms(40, 440, 20)
     write_run(tmp_path / "0-a", a, arm=arm_config("a"))
