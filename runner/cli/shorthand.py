@@ -23,6 +23,7 @@ _PLAIN: Final = {
     "--lexical-scores": ("run.lexical=judge",),
 }
 _ANSWERERS: Final = {"ask": ("reader=ask",), "reader": ()}
+_SEVERAL: Final = ("--question-type", "--ask-arms")
 FLAGS: Final = (*_VALUED, *_PLAIN)
 
 
@@ -34,6 +35,8 @@ def written_out(argv: Sequence[str]) -> list[str]:
     UsageError
         For a flag without its value, or an answerer that is none.
     """
+    _agree(argv)
+    argv = _joined(argv)
     out: list[str] = []
     simplified = any(word.partition("=")[0] == "--simplify-model" for word in argv)
     words = iter(argv)
@@ -50,6 +53,52 @@ def written_out(argv: Sequence[str]) -> list[str]:
         else:
             out += _answerer(word)
     return out
+
+
+def _joined(argv: Sequence[str]) -> list[str]:
+    """A flag that takes several, named several times, as one: ``--question-type a --question-type b``."""
+    words, out, first = list(argv), [], dict.fromkeys(_SEVERAL, -1)
+    at = 0
+    while at < len(words):
+        flag, sign, value = words[at].partition("=")
+        step = 1
+        if flag in _SEVERAL and not sign and at + 1 < len(words) and not words[at + 1].startswith("-"):
+            value, step = words[at + 1], 2
+        if flag in _SEVERAL and value and first[flag] >= 0:
+            out[first[flag]] += f",{value}"
+        elif flag in _SEVERAL and value:
+            first[flag] = len(out)
+            out.append(f"{flag}={value}")
+        else:
+            out.append(words[at])
+            step = 1
+        at += step
+    return out
+
+
+def _agree(argv: Sequence[str]) -> None:
+    """Refuse two words that name two answerers: neither may win in silence.
+
+    Raises
+    ------
+    UsageError
+        Naming both.
+    """
+    said: dict[str, str] = {}  # who answers, by the first word that says so
+    for at, word in enumerate(argv):
+        flag, _, value = word.partition("=")
+        value = value or (argv[at + 1] if at + 1 < len(argv) and "=" not in word else "")
+        if flag == "--ask-arms" or (flag in ("answerer", "--answerer") and value == "ask") or word == "reader=ask":
+            said.setdefault("the memory", word)
+        elif flag in ("answerer", "--answerer") and value == "reader":
+            said.setdefault("a reader", word)
+        elif flag == "reader" and "ask" not in value.split(","):
+            said.setdefault("a reader", word)
+    if len(said) > 1:
+        raise UsageError(
+            f"{said['the memory']} has the memory answer, {said['a reader']} a reader: name one of the two "
+            f"(both in a sweep: -m reader=ask,NAME)"
+        )
 
 
 def _answerer(word: str) -> list[str]:

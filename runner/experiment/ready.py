@@ -76,6 +76,13 @@ def prepare(experiment: Experiment) -> Ready:
         dataset = harness.dataset()
     census = harness.census(experiment.slice)
     _require_grading(experiment, harness, census)
+    if experiment.reader.provider == "ask" and not harness.askable:
+        raise ConfigError(
+            [
+                f"reader=ask: what is to be said of a question of {name} stands in a prompt that no memory is given; "
+                f"choose a reader"
+            ]
+        )
     if not system.told_at_open:
         require_capable(experiment, system, census)
     return Ready(experiment, harness, system, reader, judge, simplifier, prices, dataset, census)

@@ -61,10 +61,10 @@ class Simplifier:
 def _model(experiment: Experiment) -> ModelConfig | None:
     """The judge, or another model at the judge's endpoint."""
     chosen, judge = experiment.run.lexical, experiment.judge
-    if chosen == HEURISTIC:
-        return None
     if experiment.axis == "recall":
         raise ConfigError([f"run.lexical={chosen}: there are no answers to score while reader=none; choose a reader"])
+    if chosen == HEURISTIC:
+        return None
     if judge.provider not in ("openai", "command"):
         raise ConfigError(
             [

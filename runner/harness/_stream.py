@@ -13,7 +13,7 @@ from runner.errors import DatasetError
 from runner.harness._json import Unsound, Whole, finite, twice
 from runner.harness._source import MEND, TOO_DEEP, local_copy, unreadable
 
-_CHUNK: Final = 1 << 18  # bytes that are read at a time
+_CHUNK: Final = 1 << 16  # bytes that are read at a time
 _DEEPEST: Final = 100  # a dataset nests a handful of levels
 _BOM: Final = b"\xef\xbb\xbf"
 

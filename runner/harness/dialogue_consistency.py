@@ -79,6 +79,7 @@ class DialogueConsistency(Published):
     prompts = (PROMPT,)
     rules = (RULE,)
     classifies = True
+    askable = False  # the question is a sentence, and what to say of it stands in the prompt
     Settings = DialogueConsistencySettings
     settings: DialogueConsistencySettings
 

@@ -48,7 +48,8 @@ def plan_tables(forecasts: list[Forecast]) -> Group:
         )
     lines: list[str] = []
     first = forecasts[0]
-    lines.append("questions by category: " + ", ".join(f"{name} {n}" for name, n in first.by_category.items()))
+    if len(first.by_category) > 1:  # one category is what the column says
+        lines.append("questions by category: " + ", ".join(f"{name} {n}" for name, n in first.by_category.items()))
     assumed = first.assumed
     correlation = f"0 and of {assumed.icc:.3g}" if assumed.icc else "0"
     lines.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group
@@ -16,6 +17,8 @@ from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
 from runner.score.simplified import PREFIXES, SUFFIXES, WARNING
 from runner.summary import ALL, COMPARABLE, summary_of
+
+_UNDECLARED = "capabilities_undeclared"  # the flag of a row whose system left something to be assumed
 
 # Shown in a table; everything else is in summary.json.
 _RECALL_COLUMNS = (
@@ -87,7 +90,10 @@ def run_table(run: RunDir) -> Group:
             cells = [figure(group.get(column)) for column in shown]
             counts = (group["questions"], group["scored"], group["errors"] or "")
             table.add_row(text(category(name)), *map(str, counts), *cells)
-    lines = [*footnotes(instrument, summary), *watched(run, summary)]
+    about_system = run.read_json("provenance.json").get("system")
+    undeclared = about_system.get("undeclared") if isinstance(about_system, dict) else None
+    assumed = [str(name) for name in undeclared] if isinstance(undeclared, list) else []
+    lines = [*footnotes(instrument, summary, assumed), *watched(run, summary)]
     return Group(text(title, "italic"), table, *(text(line, "dim") for line in lines), *_smoke(run))
 
 
@@ -113,8 +119,11 @@ def watched(run: RunDir, summary: dict[str, Any]) -> list[str]:
     return lines
 
 
-def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
-    """Fakes, errors, flags, cost and time: one line each, only what there is."""
+def footnotes(instrument: dict[str, Any], summary: dict[str, Any], undeclared: Sequence[str] = ()) -> list[str]:
+    """Fakes, errors, flags, cost and time: one line each, only what there is.
+
+    ``undeclared``: what the system did not say of itself, so that the careful was assumed.
+    """
     lines = []
     if instrument.get("fakes"):
         lines.append(f"FAKE: {', '.join(instrument['fakes'])}: a first look, never a result")
@@ -162,7 +171,8 @@ def footnotes(instrument: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         lines.append("recall is not measurable: hits name no events (sources=None); compare answers (reader=… judge=…)")
     flags = {name: n for name, n in summary["flags"].items() if name != "search_cached"}  # told with the latency
     if flags:
-        lines.append("flags: " + ", ".join(f"{name} {n}" for name, n in flags.items()))
+        said = {_UNDECLARED: f" ({', '.join(undeclared)})"} if undeclared else {}
+        lines.append("flags: " + ", ".join(f"{name} {n}{said.get(name, '')}" for name, n in flags.items()))
     return lines
 
 

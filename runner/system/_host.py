@@ -75,7 +75,7 @@ class Host:
                     await self.stop()
                     raise Trouble(
                         f"{served.name} does not answer on port {self.port} after {self._serve.start_s:g} s "
-                        f"({trouble or 'no answer'}){said}"
+                        f"({str(trouble) or 'no answer'}){said}"
                     ) from None
             await asyncio.sleep(_AGAIN_S)
 

@@ -61,3 +61,33 @@ def test_a_sweep_of_memories_that_do_not_answer_is_refused(cli: Cli) -> None:
     refused = cli("--ask-arms", "bm25,dense", "judge=lexical_fake")
     assert refused.returncode == 2
     assert "does not answer by itself; choose a reader" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["answerer=ask", "reader=gpt-4.1-mini"],
+        ["reader=gpt-4.1-mini", "--answerer", "ask"],
+        ["--ask-arms", "a,b", "answerer=reader"],
+        ["reader=none", "--ask-arms=a"],
+        ["answerer=reader", "reader=ask"],
+    ],
+)
+def test_two_answerers_are_refused_in_every_order(argv: list[str]) -> None:
+    for order in (argv, argv if argv[0].startswith("--") or argv[1].startswith("--") else argv[::-1]):
+        with pytest.raises(UsageError, match="name one of the two"):
+            written_out(order)
+
+
+def test_one_answerer_said_twice_and_a_sweep_over_both_are_none() -> None:
+    assert written_out(["answerer=ask", "reader=ask"]) == ["reader=ask", "reader=ask"]
+    assert written_out(["reader=ask,local", "-m", "answerer=ask"]) == ["reader=ask,local", "-m", "reader=ask"]
+    assert written_out(["answerer=reader", "reader=local"]) == ["reader=local"]
+
+
+def test_a_flag_that_takes_several_may_be_named_several_times() -> None:
+    assert written_out(["--question-type", "a", "run.seed=1", "--question-type=b,c"]) == [
+        "slice.categories=[a,b,c]",
+        "run.seed=1",
+    ]
+    assert written_out(["--ask-arms", "a", "--ask-arms", "b"]) == ["-m", "reader=ask", "+arm=a,b"]

@@ -313,3 +313,19 @@ def test_nothing_found_is_a_miss_only_of_a_memory_that_names_its_events(
     assert rows["t/0"].metrics["recall@10"] is recall or rows["t/0"].metrics["recall@10"] == recall
     assert "sources_untold" not in rows["t/0"].flags
     assert "sources_untold" in rows["t/1"].flags, "hits without sources are told, whatever was declared"
+
+
+def test_a_benchmark_whose_prompt_says_what_to_do_is_not_asked_of_a_memory(tmp_path: Path) -> None:
+    from harness_samples import SAMPLES
+
+    sample = SAMPLES["dialogue_consistency"](tmp_path)
+    experiment = load(
+        {
+            "harness": sample.config.model_dump(),
+            "arm": {"name": "a", "system": "none"},
+            "reader": {"name": "ask", "provider": "ask"},
+            "judge": {"name": "rule", "provider": "rule"},
+        }
+    )
+    with pytest.raises(ConfigError, match="stands in a prompt that no memory is given; choose a reader"):
+        prepare(experiment)

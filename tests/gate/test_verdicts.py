@@ -254,18 +254,23 @@ def test_baseline_holm_and_names(tmp_path: Path) -> None:
 
 def test_a_choice_by_name_tells_arms_apart_by_that_name(tmp_path: Path) -> None:
     a, b = arms(40, 440, 20)
-    ask = {"name": "ask", "provider": "ask"}
+    ask, judge = {"name": "ask", "provider": "ask"}, {"name": "j", "provider": "openai", "model": "j"}
     mini = {"name": "mini", "provider": "openai", "model": "m"}
     for number, reader in enumerate([ask, mini, {**mini, "model": "n"}]):
-        write_run(tmp_path / f"{number}-own", [a, b, b][number], arm=arm_config("own"), config={"reader": reader})
+        write_run(
+            tmp_path / f"{number}-own",
+            [a, b, b][number],
+            arm=arm_config("own"),
+            config={"reader": reader, "judge": judge},
+        )
     (group,) = gate([tmp_path]).groups
     assert [arm.name for arm in group.arms] == [
         "own [reader=ask, reader.model=]",
         "own [reader=mini, reader.model=m]",
         "own [reader=mini, reader.model=n]",
     ]
-    write_run(tmp_path / "two" / "0-own", a, arm=arm_config("own"), config={"reader": ask})
-    write_run(tmp_path / "two" / "1-own", b, arm=arm_config("own"), config={"reader": mini})
+    write_run(tmp_path / "two" / "0-own", a, arm=arm_config("own"), config={"reader": ask, "judge": judge})
+    write_run(tmp_path / "two" / "1-own", b, arm=arm_config("own"), config={"reader": mini, "judge": judge})
     (group,) = gate([tmp_path / "two"]).groups
     assert [arm.name for arm in group.arms] == ["own [reader=ask]", "own [reader=mini]"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from harness_samples import (
+    SAMPLES,
     beam_messages,
     beam_questions,
     dialogue_pair,
@@ -307,3 +308,19 @@ def test_a_patch_cites_each_event_once(tmp_path: Path) -> None:
     (scenario,) = harness_at("longmemeval", tmp_path / "items.json", [str(tmp_path / "p.json")]).load(SliceConfig())
     assert scenario.questions[0].gold.evidence == ("s0001/1",)
     assert list(read_patches("longmemeval", [str(tmp_path / "p.json")], ()).by_id) == ["q1"]
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_a_system_that_answers_by_itself_is_asked_no_gold(tmp_path: Path, name: str) -> None:
+    """It is asked what a reader would be: the choices and a published worked example stand in it, and no label."""
+    sample = SAMPLES[name](tmp_path)
+    shown = ("SECRETCHOICE", "SECRETDEMO")
+    for scenario in build(sample.config).load(SliceConfig()):
+        for question in scenario.questions:
+            asked = question.reading or question.text
+            for text in shown:
+                asked = asked.replace(text, "")
+            secrets = {secret for secret in sample.secrets if secret in asked}
+            assert secrets <= {"For example", "What is right?\\nA."}
+            assert question.id not in asked
+            assert not any(f"'{event}'" in asked for event in question.gold.evidence)

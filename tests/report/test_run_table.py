@@ -1,0 +1,69 @@
+"""The table of one run, and the lines below it, from records written by hand."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+from recorded import arm_config, write_run
+from rich.console import Console
+
+from runner.record.rundir import RunDir
+from runner.report.run import footnotes, run_table
+from runner.summary import summarise
+from runner.types import Row, Usage
+
+
+def rows(categories: str) -> list[Row]:
+    return [
+        Row(id=f"q{at}", scenario="s", cluster="s", category=name, metrics={"recall@10": 1.0}, flags=("x",))
+        for at, name in enumerate(categories)
+    ]
+
+
+def printed(run: Path) -> str:
+    out = io.StringIO()
+    Console(file=out, width=200).print(run_table(RunDir(run)))
+    return out.getvalue()
+
+
+def test_one_category_that_is_all_of_it_is_said_once(tmp_path: Path) -> None:
+    one = printed(write_run(tmp_path / "one", rows("11"), arm=arm_config("a"), axis="recall"))
+    assert "overall_comparable" in one
+    assert "overall_all" not in one
+    assert "multi-hop" not in one
+    two = printed(write_run(tmp_path / "two", rows("15"), arm=arm_config("a"), axis="recall"))
+    assert [name in two for name in ("overall_comparable", "overall_all", "multi-hop", "adversarial")] == [True] * 4
+    # Nothing of it is comparable: what is shown is `overall_all`.
+    other = printed(write_run(tmp_path / "other", rows("55"), arm=arm_config("a"), axis="recall"))
+    assert "overall_all" in other
+    assert "adversarial" not in other
+
+
+def test_a_flag_of_what_was_assumed_names_it(tmp_path: Path) -> None:
+    assumed = [Row(id="q", scenario="s", cluster="s", category="1", flags=("capabilities_undeclared", "x"))]
+    run = write_run(tmp_path / "run", assumed, arm=arm_config("a"), axis="recall")
+    assert "flags: capabilities_undeclared 1, x 1" in printed(run)
+    (run / "provenance.json").write_text(json.dumps({"system": {"undeclared": ["ranked", "timestamps"]}}))
+    assert "flags: capabilities_undeclared 1 (ranked, timestamps), x 1" in printed(run)
+    (run / "provenance.json").write_text(json.dumps({"system": "?"}))
+    assert "flags: capabilities_undeclared 1, x 1" in printed(run)
+
+
+def test_tokens_that_nobody_told_are_unknown(tmp_path: Path) -> None:
+    run = RunDir(write_run(tmp_path / "run", rows("1"), arm=arm_config("a"), axis="recall"))
+    instrument = run.instrument()
+    summary = summarise(run, instrument)
+
+    def told(usage: Usage) -> str:
+        from runner.summary import spent
+
+        (line,) = [x for x in footnotes(instrument, {**summary, "usage": {"ask": spent(usage)}}) if x.startswith("ask")]
+        return line
+
+    assert told(Usage(calls=120, usd=None, seconds=2, measured=False)) == (
+        "ask: 120 calls, tokens unknown, unknown price, 2.0 s"
+    )
+    assert "5 in and 0 out tokens (estimated)" in told(Usage(calls=1, input_tokens=5, measured=False))
+    assert "0 in and 0 out tokens (measured)" in told(Usage(calls=1))
