@@ -358,32 +358,32 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "")
 
 
 _DEEPEST = 60  # mappings and lists within each other; a YAML whose alias holds itself has no end
+_MOST_VALUES = 1_000_000  # of a config; aliases within aliases multiply
 
 
-def odd_values(value: Any, key: str = "", depth: int = 0) -> list[str]:
-    """A line for every key and value that JSON, and so a record or a request, cannot hold."""
-    if depth > _DEEPEST:
-        return [f"{'.'.join(key.split('.')[:3])}: is nested too deeply, or holds itself"]
-    if isinstance(value, Mapping):
-        found = []
-        for name, item in value.items():
-            below = f"{key}.{name}" if key else str(name)
-            if not isinstance(name, str):
-                found.append(f"{below}: a key is a text; write '{name}' in quotes")
-            found += odd_values(item, below, depth + 1)
-            if depth > 20 and found:  # one line is enough of what has no end
-                break
-        return found
-    if isinstance(value, list | tuple):
-        found = []
-        for item in value:
-            found += odd_values(item, key, depth + 1)
-            if depth > 20 and found:
-                break
-        return found
-    if isinstance(value, float) and not math.isfinite(value):
-        return [f"{key}: {value} is no number"]
-    return []
+def odd_values(config: Mapping[str, Any]) -> list[str]:
+    """A line for every key and value that JSON, and so a record or a request, cannot hold; one for what has no end."""
+    found: list[str] = []
+    left: list[tuple[str, Any, int]] = [("", config, 0)]
+    count = 0
+    while left:
+        key, value, depth = left.pop()
+        count += 1
+        if depth > _DEEPEST or count > _MOST_VALUES:
+            return [f"{'.'.join(key.split('.')[:3])}: holds itself, or more than a config can hold"]
+        if isinstance(value, Mapping):
+            below = [(f"{key}.{name}" if key else str(name), name, item) for name, item in value.items()]
+            found += [
+                f"{place}: a key is a text; write '{name}' in quotes"
+                for place, name, _ in below
+                if not isinstance(name, str)
+            ]
+            left += [(place, item, depth + 1) for place, _, item in below]
+        elif isinstance(value, list | tuple):
+            left += [(key, item, depth + 1) for item in value]
+        elif isinstance(value, float) and not math.isfinite(value):
+            found.append(f"{key}: {value} is no number")
+    return found
 
 
 def load(values: Mapping[str, Any]) -> Experiment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from conftest import ROOT, runs_in
 
 from runner.cli import VERBS, overrides, shorthand
@@ -33,7 +35,7 @@ def commands() -> list[list[str]]:
 
 
 def test_there_is_something_to_test() -> None:
-    assert set(FILES) == {"mine/system/notebook.py", "mine/arm/notebook.yaml"}
+    assert set(FILES) == {"mine/system/notebook.py", "mine/arm/notebook.yaml", "mine/experiment/ranking.yaml"}
     assert len(commands()) >= 12
 
 
@@ -43,6 +45,8 @@ def test_every_command_line_is_spelt_right(words: list[str], tmp_path: Path, mon
         (tmp_path / name / "arm").mkdir(parents=True)
     stated = FILES["mine/arm/notebook.yaml"] + "settings: {stem: false}\n"
     (tmp_path / "mine/arm/notebook.yaml").write_text(stated)
+    (tmp_path / "mine/experiment").mkdir()
+    (tmp_path / "mine/experiment/ranking.yaml").write_text(FILES["mine/experiment/ranking.yaml"])
     for name in ("ranking_old", "ranking_new"):
         (tmp_path / f"bench/arm/{name}.yaml").write_text(f"name: {name}\nsystem: bm25\n")
     monkeypatch.chdir(tmp_path)
@@ -65,6 +69,36 @@ def test_ones_own_memory(cli: Cli, tmp_path: Path) -> None:
     assert [run.name for run in runs_in(tmp_path / "outputs")] == ["0-bm25", "1-notebook"]
     assert " 0 ok" not in done.stdout
     assert "errors, in no denominator" not in done.stdout
+
+
+def test_ones_own_experiment(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "mine/experiment/ranking.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(FILES["mine/experiment/ranking.yaml"])
+    done = cli("+experiment=ranking", "harness.settings.questions=1", "--config-dir", "mine")
+    assert done.returncode == 0, done.stderr
+    runs = runs_in(tmp_path / "outputs")
+    assert [run.name for run in runs] == ["0-bm25", "1-oracle"]
+    config = yaml.safe_load((runs[0] / "config.yaml").read_text())
+    assert config["harness"]["settings"]["scenarios"] == 42
+    assert (config["budget"]["name"], config["arm"]["recall"]["limit"]) == ("top8", 8)
+
+
+def test_ones_own_labels(cli: Cli, tmp_path: Path) -> None:
+    block = next(block for block in BLOCKS if block.startswith("query,keys"))
+    csv, lines, memories = block.split("\n\n")
+    (tmp_path / "labels.csv").write_text(csv)
+    (tmp_path / "labels.jsonl").write_text(lines)
+    (tmp_path / "memories.jsonl").write_text(memories)
+    for name in ("labels.csv", "labels.jsonl"):
+        words = ("harness.dataset.path=" + name, "harness.settings.corpus=memories.jsonl")
+        done = cli("data", "check", "retrieval_recall", *words)
+        assert done.returncode == 0, done.stderr
+        assert "questions 2, groups that move together 2, labelled keys 3" in done.stdout
+        assert "questions by category: where 1, who 1" in done.stdout
+    assert cli("+arm=bm25", "harness=retrieval_recall", *words, "hydra.run.dir=run").returncode == 0
+    group = json.loads((tmp_path / "run/summary.json").read_text())["groups"]["overall_comparable"]
+    assert {"rank@1", "precision@10", "recall@1", "mrr"} <= set(group)
 
 
 def test_python_of_the_readme(cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -209,6 +209,9 @@ def _secret_files(folders: Sequence[Path]) -> list[str]:
                 value = yaml.safe_load(file.read_text(encoding="utf-8"))
             except (OSError, UnicodeDecodeError, yaml.YAMLError):
                 continue  # the config system tells this better, if the file is chosen
+            except RecursionError:
+                problems.append(f"{file}: is nested too deeply")
+                continue
             if isinstance(value, dict):
                 odd = [f"{file}: {line}" for line in odd_values(value) if "holds itself" in line]
                 if odd:

@@ -32,7 +32,7 @@ from runner.safe import mask
 # What composing a config can raise: a wrong override, a wrong interpolation, a file that is not YAML or not text.
 _COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
 
-# What an experiment of a person's own wants on its first line: without it, its keys are those of a section `experiment`.
+# The first line that an experiment's file wants: without it, its keys are those of a section `experiment`.
 _GLOBAL = "an experiment's file begins with the line: # @package _global_"
 
 _sweeps: list[Path] = []  # the sweep of this process, once it has begun

@@ -57,7 +57,8 @@ def written_out(argv: Sequence[str]) -> list[str]:
 
 def _joined(argv: Sequence[str]) -> list[str]:
     """A flag that takes several, named several times, as one: ``--question-type a --question-type b``."""
-    words, out, first = list(argv), [], dict.fromkeys(_SEVERAL, -1)
+    words, first = list(argv), dict.fromkeys(_SEVERAL, -1)
+    out: list[str] = []
     at = 0
     while at < len(words):
         flag, sign, value = words[at].partition("=")
@@ -88,11 +89,10 @@ def _agree(argv: Sequence[str]) -> None:
     for at, word in enumerate(argv):
         flag, _, value = word.partition("=")
         value = value or (argv[at + 1] if at + 1 < len(argv) and "=" not in word else "")
-        if flag == "--ask-arms" or (flag in ("answerer", "--answerer") and value == "ask") or word == "reader=ask":
+        by_name = value if flag in ("answerer", "--answerer") else ""
+        if flag == "--ask-arms" or by_name == "ask" or word == "reader=ask":
             said.setdefault("the memory", word)
-        elif flag in ("answerer", "--answerer") and value == "reader":
-            said.setdefault("a reader", word)
-        elif flag == "reader" and "ask" not in value.split(","):
+        elif by_name == "reader" or (flag == "reader" and "ask" not in value.split(",")):
             said.setdefault("a reader", word)
     if len(said) > 1:
         raise UsageError(

@@ -193,9 +193,9 @@ def gradable(row: Row, answers: Sequence[str]) -> list[bool]:
 def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
     """Question ids, sorted: all of the run, or a sample of those with an answer.
 
-    Each category has its share of the run, so that figures over the sample speak of the run, and within it ids are drawn
-    (:func:`runner.stats.allocation.drawn`): runs that answered the same questions give the same sample, and a larger
-    sample holds every smaller one's share.
+    Each category has its share of the run, so that figures over the sample speak of the run, and within it ids are
+    drawn (:func:`runner.stats.allocation.drawn`): runs that answered the same questions give the same sample, and a
+    larger sample holds every smaller one's share.
 
     Parameters
     ----------

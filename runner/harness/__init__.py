@@ -83,7 +83,7 @@ class Harness:
     # Rules of the benchmark's own by which :meth:`grade` grades without a judge, which its questions name. The name is
     # part of the instrument: another rule is another name.
     rules: ClassVar[tuple[str, ...]] = ()
-    # A memory that answers by itself can be asked its questions as they stand; not where only the prompt says what to do.
+    # A memory that answers by itself can be asked its questions as they stand; not where a prompt says what to do.
     askable: ClassVar[bool] = True
     # Tags of its questions that a summary has a group for, one a value, beside those of the categories.
     tags: ClassVar[tuple[str, ...]] = ()

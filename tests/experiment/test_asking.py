@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
 from pathlib import Path
@@ -19,7 +20,7 @@ from runner.experiment.ready import _require_grading
 from runner.record.rundir import RunDir
 from runner.summary import summarise
 from runner.system import Capabilities
-from runner.types import OK, READER_ERROR, Hit, Retrieval, Row
+from runner.types import OK, READER_ERROR, Answer, Hit, Retrieval, Row
 
 
 class Silent:
@@ -63,6 +64,12 @@ def run_of(path: Path, about: Ready) -> RunDir:
     run = RunDir(path)
     run.create(about.experiment.model_dump(mode="json"))
     return run
+
+
+def ran(path: Path, about: Ready) -> list[Row]:
+    run = run_of(path, about)
+    execute(run, about, Silent(), cache_dir=None)
+    return list(rows_of(run).values())
 
 
 def rows_of(run: RunDir) -> dict[str, Row]:
@@ -329,3 +336,42 @@ def test_a_benchmark_whose_prompt_says_what_to_do_is_not_asked_of_a_memory(tmp_p
     )
     with pytest.raises(ConfigError, match="stands in a prompt that no memory is given; choose a reader"):
         prepare(experiment)
+
+
+class Forgets(Answerer):
+    """Answers from what it was told since its last reset, and has no source of truth."""
+
+    async def reset(self, ns: str) -> None:
+        self.told = ()
+
+    async def write(self, ns, events):
+        self.told = tuple(event.text for event in events)
+        return await super().write(ns, events)
+
+    async def ask(self, ns, query):
+        return Answer(text=" ".join(self.told) or "I do not know that.")
+
+
+def test_a_memory_that_lost_everything_does_not_answer_from_it(tmp_path: Path) -> None:
+    class Dropping(Tiny):
+        def read(self):
+            for scenario in super().read():
+                yield msgspec.structs.replace(scenario, drop_derived=True)
+
+    rows = ran(tmp_path / "run", ready(Forgets(), Dropping()))
+    assert [row.label for row in rows] == ["WRONG"] * 3
+    rows = ran(tmp_path / "kept", ready(Forgets(), Tiny()))
+    assert "CORRECT" in [row.label for row in rows]
+
+
+def test_a_memory_that_does_not_say_what_it_holds_is_asked_once(tmp_path: Path) -> None:
+    class Slow(Answerer):
+        waited = 0
+
+        async def holds(self, ns, events):
+            Slow.waited += 1
+            await asyncio.sleep(60)
+
+    rows = ran(tmp_path / "run", ready(Slow(), Tiny(), search_s=0.2, concurrency=1))
+    assert [row.status for row in rows] == [OK] * 3
+    assert Slow.waited == 1

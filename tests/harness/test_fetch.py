@@ -233,3 +233,117 @@ def test_progress_in_lines_where_there_is_no_terminal(
     monkeypatch.setattr(_fetch, "_TOLD_S", 0.0)
     got(server, tmp_path)
     assert "h: 1 of 1 MB of data.json" in capsys.readouterr().err
+
+
+class Lying(BaseHTTPRequestHandler):
+    """One fault of the framing: what is said of the body and what is sent are two things."""
+
+    def do_GET(self) -> None:
+        how, tries = self.server.how, self.server.tries
+        self.server.tries += 1
+        asked = self.headers.get("Range")
+        head, body = {}, BODY[:1000]
+        status = 206 if asked else 200
+        if how == "longer than sent":  # and then there is no more than that
+            if asked:
+                status, body = 416, b""
+            head = {"ETag": '"one"', "Content-Length": "0" if asked else "2000"}
+        elif how == "shorter each time":
+            head, body = {"Content-Length": "2000"}, BODY[: 1000 - tries % 2]
+            status = 200
+        elif how == "packed":
+            head = {"Content-Encoding": "gzip", "Content-Length": "1000"}
+        elif how == "in parts":  # of 400 bytes each, as it says
+            start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
+            body = BODY[start : min(start + 400, 1000)]
+            head = {"ETag": '"one"', "Content-Length": str(len(body)) if asked else "1000"}
+            if asked:
+                head["Content-Range"] = f"bytes {start}-{start + len(body) - 1}/1000"
+        elif how == "another tag":
+            start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
+            body = BODY[::-1][start:1000] if asked else BODY[:600]
+            head = {"ETag": '"two"' if asked else '"one"', "Content-Length": "1000" if not asked else str(len(body))}
+            if asked:
+                head["Content-Range"] = f"bytes {start}-999/1000"
+        elif how == "strange tag":
+            head = {"Content-Length": "2000" if tries == 0 else "1000"}
+        self.send_response(status)
+        for name, value in head.items():
+            self.send_header(name, value)
+        if how == "strange tag":
+            self._headers_buffer.append('ETag: "\u00e9\u20ac"\r\n'.encode())
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def lying(monkeypatch: pytest.MonkeyPatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_fetch.time, "sleep", lambda _: None)
+    serving = ThreadingHTTPServer(("127.0.0.1", 0), Lying)
+    serving.daemon_threads, serving.tries = True, 0
+    thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield serving
+    serving.shutdown()
+    serving.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("longer than sent", "cannot download"),
+        ("shorter each time", "cannot download"),
+        ("packed", "packs what it sends, gzip, though asked not to"),
+    ],
+)
+def test_a_server_that_never_sends_the_whole_is_given_up(lying, tmp_path: Path, how: str, says: str) -> None:
+    lying.how = how
+    with pytest.raises(DatasetError, match=says):
+        fetch("h", f"http://127.0.0.1:{lying.server_address[1]}/data", None, tmp_path, "data")
+    assert lying.tries < 20
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_rest_in_several_parts_is_waited_for(lying, tmp_path: Path) -> None:
+    lying.how = "in parts"
+    url = f"http://127.0.0.1:{lying.server_address[1]}/data"
+    assert fetch("h", url, None, tmp_path, "data").read_bytes() == BODY[:1000]
+    assert lying.tries == 3
+
+
+def test_a_part_with_another_validator_is_not_mixed_in(lying, tmp_path: Path) -> None:
+    lying.how = "another tag"
+    with pytest.raises(DatasetError, match="cannot download"):
+        fetch("h", f"http://127.0.0.1:{lying.server_address[1]}/data", None, tmp_path, "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_validator_that_no_header_can_repeat_is_not_used(lying, tmp_path: Path) -> None:
+    lying.how = "strange tag"
+    url = f"http://127.0.0.1:{lying.server_address[1]}/data"
+    assert fetch("h", url, None, tmp_path, "data").read_bytes() == BODY[:1000]
+
+
+@pytest.mark.parametrize(("name", "value"), [("HTTP_PROXY", "ftp://x:1"), ("SSL_CERT_FILE", "/no/such/file")])
+def test_wrong_settings_of_the_environment_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(DatasetError, match="settings of the environment cannot be used"):
+        fetch("h", "http://example.invalid/x", None, tmp_path, "data")
+
+
+def test_a_host_that_no_resolver_takes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*args: object, **more: object) -> None:
+        raise UnicodeError("label empty or too long")  # as the codec of host names does, before any network
+
+    monkeypatch.setattr("socket.getaddrinfo", refuses)
+    with pytest.raises(DatasetError, match=r"cannot download .* \(UnicodeError\)"):
+        fetch("h", f"http://{'a' * 64}.x/x", None, tmp_path, "data")

@@ -9,8 +9,11 @@ from pathlib import Path
 from recorded import arm_config, write_run
 from rich.console import Console
 
+from runner.experiment.forecast import Forecast
 from runner.record.rundir import RunDir
+from runner.report.plan import plan_tables
 from runner.report.run import footnotes, run_table
+from runner.stats.design import GUESSED
 from runner.summary import summarise
 from runner.types import Row, Usage
 
@@ -67,3 +70,18 @@ def test_tokens_that_nobody_told_are_unknown(tmp_path: Path) -> None:
     )
     assert "5 in and 0 out tokens (estimated)" in told(Usage(calls=1, input_tokens=5, measured=False))
     assert "0 in and 0 out tokens (measured)" in told(Usage(calls=1))
+
+
+def test_a_plan_lists_categories_where_there_are_several() -> None:
+    def told(by_category: dict[str, int]) -> str:
+        out = io.StringIO()
+        job = Forecast(
+            arm="a", system="bm25", axis="recall", harness="h", metric="recall@10", questions=5, scored=5, clusters=5,
+            by_category=by_category, events=9, calls=0, input_tokens=0, output_tokens=0, usd=0.0, knobs={}, inert={},
+            detectable={"0": 0.1}, assumed=GUESSED, warnings=[],
+        )  # fmt: skip
+        Console(file=out, width=200).print(plan_tables([job]))
+        return out.getvalue()
+
+    assert "questions by category: where 2, who 3" in told({"where": 2, "who": 3})
+    assert "questions by category" not in told({"all": 5})

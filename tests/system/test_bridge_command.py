@@ -253,8 +253,8 @@ def test_settings_that_cannot_work_are_told_by_key(settings: dict[str, Any], sai
 def test_a_command_that_is_not_there() -> None:
     with pytest.raises(RunnerError, match=r"cannot run 'no-such-memory' .*install it, or give its path"):
         opened(command({"command": ["no-such-memory"]}))
-    with pytest.raises(RunnerError, match="there is no folder '/no/such/folder'"):
-        opened(command({"command": ["python3"], "cwd": "/no/such/folder"}))
+    with pytest.raises(ConfigError, match=r"arm\.settings\.cwd: there is no such folder, got '/no/such/folder'"):
+        build(command({"command": ["python3"], "cwd": "/no/such/folder"}))
 
 
 # --- what goes wrong -------------------------------------------------------------------------------------------------
