@@ -44,6 +44,7 @@ def test_every_command_line_is_spelt_right(words: list[str], folder: Path, monke
     overrides.checked(words, VERBS)
 
 
+@pytest.mark.long
 def test_it_is_counted_run_and_graded_by_its_rule(cli: Cli, folder: Path) -> None:
     counted = cli(*COMMANDS[0])
     assert counted.returncode == 0, counted.stderr

@@ -244,6 +244,7 @@ def test_outputs_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_two_runs_in_one_place(cli: Cli, tmp_path: Path) -> None:
     first = cli("+arm=no_memory", "hydra.run.dir=here", *SMALL)
     assert first.returncode == 0
@@ -254,6 +255,7 @@ def test_two_runs_in_one_place(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "here" / "rows.jsonl").read_bytes() == before
 
 
+@pytest.mark.long
 def test_diff_and_report(cli: Cli, tmp_path: Path) -> None:
     cli("-m", "+arm=no_memory,oracle", *SMALL)
     a, b = map(str, runs_in(tmp_path))

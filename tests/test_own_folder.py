@@ -52,6 +52,7 @@ def test_a_system_of_ones_own_is_found_run_and_gated(cli: Cli, tmp_path: Path, m
     assert len((run / "rows.jsonl").read_text().splitlines()) == 80
 
 
+@pytest.mark.long
 def test_its_mistakes_are_told(cli: Cli, mine: Path) -> None:
     for text, said in (
         ("def broken(:\n", "SyntaxError"),
@@ -76,6 +77,7 @@ def test_a_shipped_name_cannot_be_redefined(cli: Cli, tmp_path: Path, mine: Path
     assert summary["groups"]["overall_comparable"]["recall@5"] == 0.0
 
 
+@pytest.mark.long
 def test_a_recorded_run_names_no_code(cli: Cli, tmp_path: Path, mine: Path) -> None:
     """Resume imports a system of one's own only from a folder that the command line names."""
     assert cli("+arm=last", "--config-dir", "mine", "hydra.run.dir=run", *SMALL).returncode == 0
@@ -115,6 +117,7 @@ def test_a_change_of_ones_own_code_is_seen(cli: Cli, tmp_path: Path, mine: Path)
     assert "ablation of server_build" in declared.stdout
 
 
+@pytest.mark.long
 def test_a_system_that_does_not_open_leaves_the_other_arms_gated(cli: Cli, mine: Path) -> None:
     text = SYSTEM.replace(
         "    def index", "    async def open(self, opening):\n        raise ValueError('no server')\n\n    def index"

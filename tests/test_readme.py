@@ -71,6 +71,7 @@ def test_ones_own_memory(cli: Cli, tmp_path: Path) -> None:
     assert "errors, in no denominator" not in done.stdout
 
 
+@pytest.mark.long
 def test_ones_own_experiment(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "mine/experiment/ranking.yaml"
     file.parent.mkdir(parents=True)
@@ -84,6 +85,7 @@ def test_ones_own_experiment(cli: Cli, tmp_path: Path) -> None:
     assert (config["budget"]["name"], config["arm"]["recall"]["limit"]) == ("top8", 8)
 
 
+@pytest.mark.long
 def test_ones_own_labels(cli: Cli, tmp_path: Path) -> None:
     block = next(block for block in BLOCKS if block.startswith("query,keys"))
     csv, lines, memories = block.split("\n\n")
@@ -101,6 +103,7 @@ def test_ones_own_labels(cli: Cli, tmp_path: Path) -> None:
     assert {"rank@1", "precision@10", "recall@1", "mrr"} <= set(group)
 
 
+@pytest.mark.long
 def test_python_of_the_readme(cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = cli("-m", "+arm=no_memory,oracle", "harness.settings.scenarios=40", "harness.settings.questions=2")
     assert done.returncode == 0, done.stderr
@@ -119,6 +122,7 @@ def test_exit_codes_are_those_of_the_program() -> None:
         assert re.search(rf"{code} .*{word}", HELP)
 
 
+@pytest.mark.long
 def test_a_setting_of_ones_own_is_swept(cli: Cli, tmp_path: Path) -> None:
     """The second block of Python of the section, pasted into the system, with the arm's line and the command."""
     block = next(b for b in BLOCKS if "class Settings(Strict)" in b)

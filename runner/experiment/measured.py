@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from runner.errors import ConfigError
 from runner.harness import Harness
-from runner.harness._contract import own_code
+from runner.harness.parts.contract import own_code
 from runner.types import LABELS, Hit, Label, Question
 
 # Metrics that are shares by their name: a value outside 0 to 1 is a mistake of the code that made it.

@@ -12,7 +12,7 @@ from runner.errors import ConfigError, MissingExtra
 from runner.experiment.simplifying import Simplifier
 from runner.experiment.watching import contradictions
 from runner.harness import Census, DatasetInfo, Harness
-from runner.harness._contract import own_code
+from runner.harness.parts.contract import own_code
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.llm.reader import Reader

@@ -173,8 +173,9 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
     if metric != ACCURACY and (
         np.nanmin(data.values[metric], initial=0) < 0 or np.nanmax(data.values[metric], initial=0) > 1
     ):
-        raise RecordError(
-            f"{run.rows_path}: {metric} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
+        raise UsageError(
+            f"gate.metric={metric}: its values in {run.path.name} lie outside 0 .. 1, and a gate compares shares; "
+            f"`report` shows it, or name another metric"
         )
     return Arm(name, run, run.experiment().model_dump(mode="json"), instrument, summary, metric, settings, data)
 

@@ -1,8 +1,8 @@
 """The contract of a benchmark, and the look-up by name.
 
 To add one: ``runner/harness/NAME.py`` with a class that subclasses :class:`Harness` and is bound to ``HARNESS``, and
-``conf/harness/NAME.yaml``. Nothing else: the module is imported on demand from the validated name. Modules here whose
-names start with an underscore are parts that harnesses share, not benchmarks.
+``conf/harness/NAME.yaml``. Nothing else: the module is imported on demand from the validated name. Every module here is
+a benchmark; what they are made of is in ``parts/``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from runner import lookup
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
-from runner.harness._contract import class_problems, own_code, place_of, scenario_problem
-from runner.harness._patches import PatchReport
+from runner.harness.parts.contract import class_problems, own_code, place_of, scenario_problem
+from runner.harness.parts.patches import PatchReport
 from runner.record.identity import IdSet
 from runner.types import Hit, Label, Question, Scenario
 
@@ -178,8 +178,15 @@ class Harness:
         return f"recall@{self.config.k}" if axis == "recall" else "accuracy_abstain_wrong"
 
     def check(self) -> list[str]:
-        """What ``data check`` prints: counts and every trap met, one line each."""
-        raise NotImplementedError
+        """What ``data check`` prints: counts and every trap met, one line each. A benchmark with traps says more."""
+        info, counted = self.dataset(), self.census(SliceConfig())
+        by_category = ", ".join(f"{self.category_name(key)} {n}" for key, n in sorted(counted.by_category.items()))
+        return [
+            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256}, {info.licence or 'no licence stated'}",
+            f"scenarios {counted.scenarios}, events {counted.events}, questions {counted.questions} "
+            f"in {counted.clusters} clusters ({self.cluster})",
+            f"questions by category: {by_category}",
+        ]
 
     def load(self, chosen: SliceConfig) -> Iterator[Scenario]:
         """The scenarios of a slice, streamed; questions outside the slice are left out, events never are.

@@ -32,11 +32,11 @@ from pydantic import Field
 
 from runner.config import Dataset, Strict
 from runner.errors import DatasetError
-from runner.harness._beam import Chat, parse
-from runner.harness._beam_questions import ABSTENTION, GOLD, ORDERING
-from runner.harness._beam_source import Found, Raw, find, raw_chats
-from runner.harness._fields import some
-from runner.harness._published import Published
+from runner.harness.parts.beam.chats import Chat, parse
+from runner.harness.parts.beam.questions import ABSTENTION, GOLD, ORDERING
+from runner.harness.parts.beam.source import Found, Raw, find, raw_chats
+from runner.harness.parts.fields import some
+from runner.harness.parts.published import Published
 from runner.score.ordering import align, items_in, lines_in, ordering
 from runner.score.retrieval import profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario

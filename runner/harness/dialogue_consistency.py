@@ -33,10 +33,10 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness._dialogue_nli import LABELS, File, Pair, find, pairs
-from runner.harness._fields import some
-from runner.harness._published import Published
-from runner.harness._synthetic import Draw
+from runner.harness.parts.dialogue_nli.pairs import LABELS, File, Pair, find, pairs
+from runner.harness.parts.fields import some
+from runner.harness.parts.published import Published
+from runner.harness.parts.synthetic.histories import Draw
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources

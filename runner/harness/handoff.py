@@ -1,6 +1,6 @@
 """Handoff: one agent works and stops, another takes over, and nobody tells it anything. What does memory bring across?
 
-A scenario is one YAML file (:mod:`runner.harness._handoff_spec`), shipped or in a folder of the user's own
+A scenario is one YAML file (:mod:`runner.harness.parts.handoff.spec`), shipped or in a folder of the user's own
 (``harness.settings.scenarios=DIR``). Its history is asked in three wordings, and as written with two seeded sets of
 distractors; all of these are one cluster. The headline is the wording as written of the history without distractors;
 everything else is of the category ``variant`` and tells how consistent the outcome is.
@@ -24,13 +24,13 @@ from pydantic import Field
 from runner.config import HarnessConfig, Strict, did_you_mean, own_path
 from runner.errors import ConfigError
 from runner.harness import DatasetInfo, Harness
-from runner.harness._handoff_files import Entry, Index, index, spec_of
-from runner.harness._handoff_make import CATEGORIES, VARIANT, VERSION, pool_sha256, scenarios
-from runner.harness._handoff_spec import FAMILIES
+from runner.harness.parts.handoff.files import Entry, Index, index, spec_of
+from runner.harness.parts.handoff.make import CATEGORIES, VARIANT, VERSION, pool_sha256, scenarios
+from runner.harness.parts.handoff.spec import FAMILIES
 from runner.score.handoff import score
 from runner.types import Hit, Question, Scenario
 
-SHIPPED: Final = Path(__file__).parent / "_handoff_scenarios"
+SHIPPED: Final = Path(__file__).parent / "parts/handoff/scenarios"
 
 
 class HandoffSettings(Strict):

@@ -1,7 +1,7 @@
 """LoCoMo: ten long conversations between two people, and questions about them (Maharana et al. 2024).
 
-Source: snap-research/locomo, ``data/locomo10.json``, CC BY-NC 4.0. The file is parsed by :mod:`runner.harness._locomo`;
-this module makes scenarios of it and scores rows.
+Source: snap-research/locomo, ``data/locomo10.json``, CC BY-NC 4.0. The file is parsed by
+:mod:`runner.harness.parts.locomo.conversations`; this module makes scenarios of it and scores rows.
 
 - A conversation is a scenario and a cluster; a turn is an event; its id is the file's ``dia_id``.
 - Every turn carries the date of its session, to the minute, as the file has it. Turns have no times of their own and
@@ -23,10 +23,10 @@ from typing import ClassVar
 
 from runner.errors import DatasetError
 from runner.harness import DatasetInfo, Harness
-from runner.harness._locomo import ADVERSARIAL, CATEGORIES, Conversation, Item, parse
-from runner.harness._locomo_traps import traps
-from runner.harness._patches import Patch, Patches, PatchReport, read_patches, reported
-from runner.harness._source import SourceFile, decode_json, read_source
+from runner.harness.parts.locomo.conversations import ADVERSARIAL, CATEGORIES, Conversation, Item, parse
+from runner.harness.parts.locomo.traps import traps
+from runner.harness.parts.patches import Patch, Patches, PatchReport, read_patches, reported
+from runner.harness.parts.source import SourceFile, decode_json, read_source
 from runner.score.lexical import locomo_f1
 from runner.score.retrieval import profile, ranked_sources
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Event, Gold, Hit, Question, Scenario

@@ -6,7 +6,7 @@ the evidence sessions only. The original release and community-patched copies ar
 compare.
 
 - A history is a scenario; questions are independent, so that the cluster is the question. The file is read as a
-  stream, one history in memory at a time (:mod:`runner.harness._stream`).
+  stream, one history in memory at a time (:mod:`runner.harness.parts.stream`).
 - A turn is an event of its session's date, named ``<session>/<turn>``; sessions are ordered by date whatever the file
   says (oracle is not sorted) and named by their place. The file's session ids (``answer_…``), its ``has_answer`` and
   the question's id (``…_abs``) reach no system: the scenario is named by a digest of the question id.
@@ -28,11 +28,11 @@ from typing import ClassVar, Final
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness._longmemeval import ABSTENTION, PREFERENCE, TEMPORAL, TYPES, UPDATE, Item, parse
-from runner.harness._longmemeval_stale import facts, stale
-from runner.harness._longmemeval_traps import Traps
-from runner.harness._published import Published
-from runner.harness._stream import LargeFile, records, verified
+from runner.harness.parts.longmemeval.items import ABSTENTION, PREFERENCE, TEMPORAL, TYPES, UPDATE, Item, parse
+from runner.harness.parts.longmemeval.stale import facts, stale
+from runner.harness.parts.longmemeval.traps import Traps
+from runner.harness.parts.published import Published
+from runner.harness.parts.stream import LargeFile, records, verified
 from runner.score.lexical import token_f1
 from runner.score.retrieval import Ranked, ndcg_any_at, profile, ranked_sources, recall_all_at
 from runner.types import Event, Gold, Hit, Question, Scenario
@@ -158,7 +158,7 @@ class LongMemEval(Published):
         """``token_f1`` against the best alternative of the gold, ``None`` where the gold is a rubric or to abstain.
 
         With ``stale_check`` also ``stale``: 1 when the answer gives the superseded value of a knowledge update and not
-        the current one (:mod:`runner.harness._longmemeval_stale`), ``None`` where that cannot be told.
+        the current one (:mod:`runner.harness.parts.longmemeval.stale`), ``None`` where that cannot be told.
         """
         gold = question.gold
         lexical = not gold.abstain and question.category != PREFERENCE

@@ -15,8 +15,8 @@ preferences and moods that follow from them (``highlevel`` files are reflective,
 - Evidence is the target steps; recall is the share of them that came back, as published (``fraction@K``). Targets out
   of range are left out of it and counted by ``data check``.
 - Capacity is accuracy by the size of the memory (tag ``tokens``, four characters a token, in powers of two); make
-  streams longer with ``noise`` (:mod:`runner.harness._membench_noise`). Efficiency needs nothing of a harness: a run
-  records seconds of writing in ``ingest.jsonl`` and of searching in every row.
+  streams longer with ``noise`` (:mod:`runner.harness.parts.membench.noise`). Efficiency needs nothing of a harness: a
+  run records seconds of writing in ``ingest.jsonl`` and of searching in every row.
 - ``sample`` takes that many questions of each category in a seeded order. The published subsample is not seeded.
 """
 
@@ -33,11 +33,11 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness._membench import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
-from runner.harness._membench_noise import Pool, ranked
-from runner.harness._membench_source import REFLECTIVE, Found, Raw, find, raw_trajectories
-from runner.harness._membench_traps import Traps
-from runner.harness._published import Published
+from runner.harness.parts.membench.noise import Pool, ranked
+from runner.harness.parts.membench.source import REFLECTIVE, Found, Raw, find, raw_trajectories
+from runner.harness.parts.membench.trajectories import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
+from runner.harness.parts.membench.traps import Traps
+from runner.harness.parts.published import Published
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources

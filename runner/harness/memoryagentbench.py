@@ -14,9 +14,9 @@ made of sub-datasets (``metadata.source``), each a task with a prompt and a metr
 ====================================  ===================================================================
 
 - A row is a scenario. Rows of one context (the two fact tasks of a size) are one cluster.
-- Chunks are of 4,096 tokens, as published, and hold whole sentences (:mod:`runner.harness._chunks`). Published chunks
-  count o200k_base tokens and take NLTK's sentences; both need a download, and ours are four characters a token and end
-  at marks and line ends, so that their borders are others. White space between sentences is kept.
+- Chunks are of 4,096 tokens, as published, and hold whole sentences (:mod:`runner.harness.parts.chunks`). Published
+  chunks count o200k_base tokens and take NLTK's sentences; both need a download, and ours are four characters a token
+  and end at marks and line ends, so that their borders are others. White space between sentences is kept.
 - The LongMemEval part is published with ``has_answer`` inside the context that is ingested: it is left out. Those
   labels, of ``haystack_sessions``, are the evidence, in chunks; no other sub-dataset has any, nor a retrieval metric.
 - ``now`` is the date of a LongMemEval question; nothing else has a date, and chunks have none.
@@ -42,17 +42,17 @@ from pydantic import Field
 
 from runner.config import Dataset, Strict, did_you_mean
 from runner.errors import ConfigError, DatasetError
-from runner.harness import _memoryagentbench as mab
-from runner.harness._fields import Where
-from runner.harness._longmemeval import PREFERENCE, TEMPORAL, UPDATE
-from runner.harness._memoryagentbench import MEANT
-from runner.harness._memoryagentbench_movies import Movies, recall, recommended
-from runner.harness._memoryagentbench_rules import contains, matches, parsed, published, told
-from runner.harness._memoryagentbench_source import Found, columns, find
-from runner.harness._memoryagentbench_told import Told, tell
-from runner.harness._memoryagentbench_traps import Traps
-from runner.harness._published import Published
-from runner.harness._rows import rows
+from runner.harness.parts.fields import Where
+from runner.harness.parts.longmemeval.items import PREFERENCE, TEMPORAL, UPDATE
+from runner.harness.parts.memoryagentbench import rows as mab
+from runner.harness.parts.memoryagentbench.movies import Movies, recall, recommended
+from runner.harness.parts.memoryagentbench.rows import MEANT
+from runner.harness.parts.memoryagentbench.rules import contains, matches, parsed, published, told
+from runner.harness.parts.memoryagentbench.source import Found, columns, find
+from runner.harness.parts.memoryagentbench.told import Told, tell
+from runner.harness.parts.memoryagentbench.traps import Traps
+from runner.harness.parts.published import Published
+from runner.harness.parts.rows import rows
 from runner.score.lexical import is_abstention, rouge_l
 from runner.score.retrieval import profile, ranked_sources
 from runner.types import ABSTAIN, CORRECT, WRONG, Gold, Hit, Label, Question, Scenario

@@ -7,7 +7,7 @@ memories apart only where they keep less than everything, and a full-context arm
 - A row is a scenario. What is told to a memory are the five sessions before the question: the four of
   ``previous_dialogs`` and the current ``dialog``, as the paper says ("sessions 1–5") and as Zep's evaluation does;
   ``current_session: false`` leaves the fifth out, as some harnesses do. Personas and summaries are never read
-  (:mod:`runner.harness._msc_dmr`).
+  (:mod:`runner.harness.parts.msc_dmr.items`).
 - Speaker 2 asks (B in the file) and Speaker 1 answers (A). The prompt says so; the question's text is as published.
 - The data has no dates, only the time between sessions. The last session is at ``NOW``, a fixed date, the others as
   long before it as their gaps add up to, and the question is asked at ``NOW``: the data does not say how much later.
@@ -26,10 +26,10 @@ from typing import ClassVar, Final
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness._msc_dmr import Item, items
-from runner.harness._msc_dmr_traps import Traps
-from runner.harness._published import Published
-from runner.harness._stream import LargeFile, verified
+from runner.harness.parts.msc_dmr.items import Item, items
+from runner.harness.parts.msc_dmr.traps import Traps
+from runner.harness.parts.published import Published
+from runner.harness.parts.stream import LargeFile, verified
 from runner.score.delivered import answer_recall
 from runner.score.lexical import rouge_l
 from runner.score.retrieval import profile, ranked_sources

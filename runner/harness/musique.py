@@ -6,7 +6,7 @@ copies are mirrors of its files with the same digests. ``harness=musique`` is th
 
 - A row is a scenario: its paragraphs are documents without a time. The twins of the full set have paragraphs of their
   own, so that they are two scenarios of one cluster, the id, and a digest tells them apart: no name says which of the
-  two can be answered, nor which paragraph matters (:mod:`runner.harness._musique`).
+  two can be answered, nor which paragraph matters (:mod:`runner.harness.parts.musique.items`).
 - An answer is graded by a rule: CORRECT is an exact match with the answer or an alias after SQuAD's normalisation, or
   an explicit refusal where the paragraphs do not hold the answer. ``grading: judge`` has a judge grade instead. EM and
   F1 are metrics either way, the official ones, over the answerable rows.
@@ -29,10 +29,10 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import DatasetError
-from runner.harness._musique import COMPOSITIONS, HOPS, Item, items
-from runner.harness._musique_traps import Traps
-from runner.harness._published import Published
-from runner.harness._stream import LargeFile, verified
+from runner.harness.parts.musique.items import COMPOSITIONS, HOPS, Item, items
+from runner.harness.parts.musique.traps import Traps
+from runner.harness.parts.published import Published
+from runner.harness.parts.stream import LargeFile, verified
 from runner.score.lexical import exact_match, is_abstention, token_f1
 from runner.score.retrieval import profile, ranked_sources
 from runner.score.support import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1

@@ -27,7 +27,7 @@ from runner.harness import DatasetInfo, Harness
 from runner.score.retrieval import depths, precision_at, recall_at, reciprocal_rank
 from runner.types import Event, Gold, Hit, Question, Scenario
 
-FILE: Final = Path(__file__).parent / "_quality.yaml"
+FILE: Final = Path(__file__).parent / "parts/quality.yaml"
 CATEGORIES: Final = ("decision", "preference", "incident", "release", "correction")
 
 _Share = Annotated[float, Field(ge=0, le=1)]

@@ -1,7 +1,7 @@
 """Labels of one's own: which memories answer a query, over a corpus that is there already or one that is given.
 
-``harness.dataset.path=FILE`` holds the queries and their keys (:mod:`runner.harness._labelled`). What they are asked of
-is one of
+``harness.dataset.path=FILE`` holds the queries and their keys (:mod:`runner.harness.parts.labels.queries`). What they
+are asked of is one of
 
 - ``harness.settings.namespace=NAME``: a corpus that the memory holds already. It is searched and nothing else: never
   reset, written or erased. A hit counts when its key is a labelled one.
@@ -27,10 +27,10 @@ from pydantic import Field
 from runner.config import HarnessConfig, Strict
 from runner.errors import ConfigError, DatasetError
 from runner.harness import DatasetInfo, Harness
-from runner.harness._corpus import memories, read_corpus
-from runner.harness._fields import one_line, some
-from runner.harness._labelled import EVERYTHING, Labelled, labelled
-from runner.harness._source import SourceFile, read_source
+from runner.harness.parts.fields import one_line, some
+from runner.harness.parts.labels.corpus import memories, read_corpus
+from runner.harness.parts.labels.queries import EVERYTHING, Labelled, labelled
+from runner.harness.parts.source import SourceFile, read_source
 from runner.score.retrieval import best_cos_rank, profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 

@@ -2,7 +2,7 @@
 
 It shows that a set-up works and ranks retrieval methods by what they can do (other words, dates, two statements, newer
 over older); it is not evidence about real conversations, and is named synthetic wherever its numbers stand. What the
-questions are and how they are made hard is told in :mod:`runner.harness._synthetic`.
+questions are and how they are made hard is told in :mod:`runner.harness.parts.synthetic.histories`.
 
 A scenario is a cluster. ``now`` of every question is the time of the last event. Retrieval is measured for what can be
 answered; an unanswerable question has no evidence.
@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 
 from runner.config import Strict, digest
 from runner.harness import DatasetInfo, Harness
-from runner.harness._synthetic import CATEGORIES, EVENTS_PER_QUESTION, UNANSWERABLE, VERSION, History
+from runner.harness.parts.synthetic.histories import CATEGORIES, EVENTS_PER_QUESTION, UNANSWERABLE, VERSION, History
 from runner.score.lexical import token_f1
 from runner.score.retrieval import profile, ranked_sources
 from runner.types import Hit, Question, Scenario

@@ -12,7 +12,7 @@ import yaml
 from runner import harness as harnesses
 from runner.config import HarnessConfig, SliceConfig, conf_dir, own_path
 from runner.errors import DatasetError, UsageError
-from runner.harness._patches import Patch, PatchReport, read_patches
+from runner.harness.parts.patches import Patch, PatchReport, read_patches
 from runner.imports._instrument import Benchmark
 from runner.imports._join import Question
 from runner.imports._locomo import HARNESS, NAMES

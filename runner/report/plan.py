@@ -48,7 +48,7 @@ def plan_tables(forecasts: list[Forecast]) -> Group:
         )
     lines: list[str] = []
     first = forecasts[0]
-    if len(first.by_category) > 1:  # one category is what the column says
+    if set(first.by_category) != {"all all"}:  # a benchmark of one category, which the column has counted
         lines.append("questions by category: " + ", ".join(f"{name} {n}" for name, n in first.by_category.items()))
     assumed = first.assumed
     correlation = f"0 and of {assumed.icc:.3g}" if assumed.icc else "0"

@@ -83,7 +83,7 @@ def run_table(run: RunDir) -> Group:
     repeated = everything == {**groups.get(COMPARABLE, {}), "questions": 0, "errors": 0}
     hidden = {ALL} if repeated else set()
     of_category = [name for key, label in about["categories"].items() if (name := f"{key} {label}") in groups]
-    if len(of_category) == 1 and groups[of_category[0]] == groups[ALL]:
+    if len(about["categories"]) == 1 and of_category and groups[of_category[0]] == groups[ALL]:
         hidden.add(of_category[0])
     for name, group in groups.items():
         if group["questions"] and name not in hidden:  # what is not scored adds nothing

@@ -136,6 +136,7 @@ REACHED = "smoke test, recall@5: reached (1, threshold 0.8, n 15)"
 MISSED = "smoke test, recall@5: not reached (0, threshold 0.8, n 15)"
 
 
+@pytest.mark.long
 def test_a_run_passes_or_is_fake(cli: Cli):
     done = cli("harness=quality", "+arm=bm25")
     assert done.returncode == 0, done.stderr
@@ -146,6 +147,7 @@ def test_a_run_passes_or_is_fake(cli: Cli):
     assert "smoke test refused: fake provider (embedder fake" in fake.stdout
 
 
+@pytest.mark.long
 def test_a_sweep_with_a_job_that_fails_says_so_again_offline(cli: Cli, tmp_path: Path, capsys: Capture):
     done = cli("-m", "harness=quality", "+arm=no_memory,bm25")
     assert done.returncode == 3, done.stderr

@@ -16,8 +16,8 @@ import pytest
 from conftest import ROOT
 
 from runner.errors import DatasetError
-from runner.harness import _fetch
-from runner.harness._fetch import fetch
+from runner.harness.parts import fetch as _fetch
+from runner.harness.parts.fetch import fetch
 
 BODY = bytes(range(256)) * 4096  # 1 MiB
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -184,7 +184,7 @@ def test_a_refusal_is_told_at_once(server: Server, tmp_path: Path, status: str) 
 _CHILD = """
 import sys
 from pathlib import Path
-from runner.harness._fetch import fetch
+from runner.harness.parts.fetch import fetch
 print(fetch("h", sys.argv[1], sys.argv[2], Path(sys.argv[3]), "data"), flush=True)
 """
 

@@ -15,10 +15,10 @@ from conftest import runs_in
 from runner.config import HarnessConfig
 from runner.errors import ConfigError, DatasetError
 from runner.harness import build
-from runner.harness._handoff_files import index, spec_of
-from runner.harness._handoff_lint import notes
-from runner.harness._handoff_spec import read_spec
 from runner.harness.handoff import SHIPPED
+from runner.harness.parts.handoff.files import index, spec_of
+from runner.harness.parts.handoff.lint import notes
+from runner.harness.parts.handoff.spec import read_spec
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -28,8 +28,8 @@ from harness_samples import (
 from runner.config import HarnessConfig, SliceConfig
 from runner.errors import DatasetError
 from runner.harness import Harness, build
-from runner.harness._patches import read_patches
-from runner.harness._rows import rows
+from runner.harness.parts.patches import read_patches
+from runner.harness.parts.rows import rows
 
 
 def harness_at(name: str, path: Path, patches: list[str] | None = None, **settings: Any) -> Harness:

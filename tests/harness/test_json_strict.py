@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from runner.errors import DatasetError
-from runner.harness._json import Unsound, Whole, strictly
-from runner.harness._jsonl import json_lines
-from runner.harness._source import decode_json
-from runner.harness._stream import members, records
+from runner.harness.parts.jsonl import json_lines
+from runner.harness.parts.source import decode_json
+from runner.harness.parts.stream import members, records
+from runner.harness.parts.strict_json import Unsound, Whole, strictly
 
 # A text inside a list, and what is wrong with it; None: nothing.
 FACES = r"\ud83d\ude00"

@@ -14,9 +14,9 @@ from harness_samples import MAB_MOVIES, mab_chats, mab_row, mab_rows, memoryagen
 from runner.config import HarnessConfig, ModelConfig, SliceConfig
 from runner.errors import ConfigError, DatasetError
 from runner.harness import build
-from runner.harness._memoryagentbench_movies import Movies, recommended
-from runner.harness._memoryagentbench_rules import contains, matches, told
 from runner.harness.memoryagentbench import MemoryAgentBench
+from runner.harness.parts.memoryagentbench.movies import Movies, recommended
+from runner.harness.parts.memoryagentbench.rules import contains, matches, told
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Question, Scenario

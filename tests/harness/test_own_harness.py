@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from answering_systems import ALL, Answerer, Tiny
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from runner.errors import ConfigError, DatasetError
 from runner.experiment.measured import Measured
 from runner.harness import code_of
-from runner.harness._contract import class_problems
+from runner.harness.parts.contract import class_problems
 from runner.types import Label
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -175,6 +175,7 @@ HARNESS = Tickets
 """
 
 
+@pytest.mark.long
 def test_its_code_is_part_of_the_instrument(cli: Cli, tmp_path: Path) -> None:
     mine = tmp_path / "mine" / "harness"
     mine.mkdir(parents=True)
@@ -195,6 +196,25 @@ def test_its_code_is_part_of_the_instrument(cli: Cli, tmp_path: Path) -> None:
     assert "grade() on 't" in broken.stderr
     assert "AttributeError: 'str' object has no attribute 'nothing' (tickets.py:27)" in broken.stderr
     assert "Traceback" not in broken.stderr
+
+
+def test_a_method_that_is_not_written() -> None:
+    from runner.harness import Harness
+
+    class Bare(Harness):
+        name = "bare"
+        categories: ClassVar = {"1": "all"}
+        comparable = frozenset({"1"})
+        cluster = "thing"
+
+    assert class_problems(Bare, "bare") == ["harness 'bare': Bare does not write read(), dataset(), score_retrieval()"]
+
+
+def test_counts_of_a_benchmark_that_says_no_more() -> None:
+    told = Tiny().check()
+    assert told[0] == f"tiny 1, sha256 {'0' * 64}, no licence stated"
+    assert told[1] == "scenarios 1, events 3, questions 3 in 1 clusters (history)"
+    assert told[2] == "questions by category: bees 2, boats 1"
 
 
 def test_a_shipped_harness_has_no_word_of_code() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from runner.config import Dataset
 from runner.errors import DatasetError
-from runner.harness._source import datasets_dir, decode_json, read_source
+from runner.harness.parts.source import datasets_dir, decode_json, read_source
 
 BODY = b'[{"a": 1}]'
 SHA256 = hashlib.sha256(BODY).hexdigest()

@@ -28,6 +28,7 @@ def compared(*words: str) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.long
 def test_cot_against_memos(cli: Cli, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     told = {}

@@ -1,0 +1,130 @@
+"""A benchmark's code held to its contract: a person's own may do anything, and must not do it silently.
+
+What a harness gives is checked where it comes in: its class when it is looked up, its scenarios as they stream. A fault
+of its code is told in one line with the place in the file.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from runner.errors import ConfigError, RunnerError
+from runner.types import Event, Gold, Question, Scenario
+
+if TYPE_CHECKING:
+    from runner.harness import Harness
+
+log = logging.getLogger("runner")
+
+_REQUIRED: Final = ("name", "categories", "comparable", "cluster")  # attributes of the class that have no default
+_WRITTEN: Final = ("read", "dataset", "score_retrieval")  # methods that every benchmark has of its own
+_SHOWN: Final = 160  # characters of what an exception says
+
+
+def class_problems(kind: type[Harness], name: str) -> list[str]:
+    """What the class of a harness lacks; empty when it has all.
+
+    Parameters
+    ----------
+    name
+        The module's, which the class must bear.
+    """
+    missing = [attribute for attribute in _REQUIRED if not hasattr(kind, attribute)]
+    if missing:
+        said = {"categories": '{"1": "all"}', "comparable": 'frozenset({"1"})', "cluster": '"conversation"'}
+        return [
+            f"harness '{name}': {kind.__name__} has no '{attribute}' ({attribute} = {said.get(attribute, repr(name))})"
+            for attribute in missing
+        ]
+    from runner.harness import Harness as Base
+
+    unwritten = [step for step in _WRITTEN if getattr(kind, step) is getattr(Base, step)]
+    if unwritten:
+        return [f"harness '{name}': {kind.__name__} does not write {', '.join(f'{step}()' for step in unwritten)}"]
+    if kind.name != name:
+        return [f"harness '{name}': {kind.__name__}.name is {kind.name!r}; it is the name of its file, {name!r}"]
+    return []
+
+
+def scenario_problem(harness: Harness, scenario: Scenario) -> str | None:
+    """The first thing in a scenario on which something downstream relies in vain; ``None`` when all is well."""
+    ids: set[str] = set()
+    last: datetime | None = None
+    events: tuple[Any, ...] = scenario.events  # what they are said to be, which a person's own code may not keep to
+    for event in events:
+        if not isinstance(event, Event):
+            return f"scenario '{scenario.id}': events are of type Event, and one is {type(event).__name__}"
+        named: tuple[Any, ...] = (event.id, event.text)
+        if not all(isinstance(item, str) for item in named):
+            return f"scenario '{scenario.id}': id and text of an event are texts"
+        if event.id in ids:
+            return f"scenario '{scenario.id}': two events have the id '{event.id}'"
+        ids.add(event.id)
+        if event.time is not None:
+            time: Any = event.time
+            if not isinstance(time, datetime):
+                return f"event '{event.id}': its time is a datetime, and not {type(time).__name__}"
+            if last is not None and event.time < last:
+                return (
+                    f"scenario '{scenario.id}': events come in time order, and '{event.id}' is before the one above it"
+                )
+            last = event.time
+    for question in scenario.questions:
+        problem = _question_problem(harness, question, ids, bool(scenario.existing))
+        if problem is not None:
+            return f"question '{question.id}': {problem}"
+    return None
+
+
+def _question_problem(harness: Harness, question: Question, ids: set[str], existing: bool) -> str | None:
+    gold: Any = question.gold
+    now: Any = question.now
+    if not isinstance(gold, Gold):
+        return f"gold is of type Gold, and not {type(gold).__name__}"
+    for name in ("answers", "evidence", "points", "sessions"):
+        value: Any = getattr(gold, name)
+        if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
+            return f"gold.{name} is a tuple of texts, and not {value!s:.60}"
+    if now is not None and not isinstance(now, datetime):
+        return f"now is a datetime, and not {now!s:.60}"
+    if question.category not in harness.categories:
+        return f"its category {question.category!r} is none of {', '.join(harness.categories)}"
+    for name, known in (("rule", harness.rules), ("prompt", harness.prompts), ("rubric", harness.rubrics)):
+        chosen = getattr(question, name)
+        if chosen and chosen not in known:
+            return f"its {name} '{chosen}' is not among the {name}s of the class ({', '.join(known) or 'none'})"
+    strange = None if existing else next((item for item in gold.evidence if item not in ids), None)
+    return None if strange is None else f"its evidence '{strange}' is no event of the scenario"
+
+
+@contextmanager
+def own_code(name: str, step: str) -> Iterator[None]:
+    """Whatever the code of a harness raises, as one line with its place.
+
+    Raises
+    ------
+    ConfigError
+        In place of anything but a :class:`RunnerError`.
+    """
+    try:
+        yield
+    except RunnerError:
+        raise
+    except Exception as error:
+        log.exception("harness %s: %s", name, step)
+        said = " ".join(str(error).split())[:_SHOWN]
+        raise ConfigError(
+            [f"harness '{name}': {step} failed: {type(error).__name__}: {said} ({place_of(error)})"]
+        ) from error
+
+
+def place_of(error: BaseException) -> str:
+    """File and line where an exception arose, by its last frame."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"

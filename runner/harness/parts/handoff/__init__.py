@@ -1,0 +1,1 @@
+"""Parts of the handoff suite, its scenarios included."""

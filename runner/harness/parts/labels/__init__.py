@@ -1,0 +1,1 @@
+"""Parts of a benchmark of labels of one's own."""
