@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from runner.errors import ConfigError
 from runner.harness import Harness
 from runner.harness.parts.contract import own_code
+from runner.score.retrieval import SHARES
 from runner.types import LABELS, Hit, Label, Question
-
-# Metrics that are shares by their name: a value outside 0 to 1 is a mistake of the code that made it.
-_SHARES: Final = ("recall", "fraction", "precision", "ndcg", "mrr", "rank@", "accuracy")
 
 Metrics = dict[str, float | None]
 
@@ -84,7 +82,7 @@ class Measured:
             if value is None:
                 found[metric] = None
                 continue
-            low, high = (0.0, 1.0) if str(metric).startswith(_SHARES) else (-math.inf, math.inf)
+            low, high = (0.0, 1.0) if str(metric).startswith(SHARES) else (-math.inf, math.inf)
             if not isinstance(metric, str) or not _is_number(value) or not low <= float(value) <= high:
                 what = "a share from 0 to 1" if high == 1 else "a finite number"
                 raise ConfigError(

@@ -13,6 +13,7 @@ from runner.errors import RecordError, UsageError
 from runner.gate import twins
 from runner.record.columns import Columns, columns
 from runner.record.rundir import RunDir
+from runner.score.retrieval import SHARES
 from runner.summary import ALL, COMPARABLE, PATCHED, summary_of
 from runner.types import CORRECT, LABELS
 
@@ -173,6 +174,10 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
     if metric != ACCURACY and (
         np.nanmin(data.values[metric], initial=0) < 0 or np.nanmax(data.values[metric], initial=0) > 1
     ):
+        if metric.startswith(SHARES):
+            raise RecordError(
+                f"{run.rows_path}: {metric} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
+            )
         raise UsageError(
             f"gate.metric={metric}: its values in {run.path.name} lie outside 0 .. 1, and a gate compares shares; "
             f"`report` shows it, or name another metric"

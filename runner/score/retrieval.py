@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from math import isfinite, log2
+from typing import Final
 
 from runner.types import Hit
 
 Ranked = Sequence[Collection[str]]
 
 DEPTHS = (1, 5, 10, 20)
+# Metrics that are shares by how their names begin, after a prefix of the level: a value outside 0 to 1 is a mistake.
+SHARES: Final = ("recall", "fraction", "precision", "ndcg", "mrr", "rank@", "accuracy")
 
 
 def ranked_sources(hits: Sequence[Hit]) -> list[tuple[str, ...]] | None:
