@@ -57,7 +57,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "system": tuple(sorted(SYSTEM_ROWS)),
 }
 
-SCORING: Final = "1"  # raise when a change of code changes a recorded metric
+SCORING: Final = "2"  # raise when a change of code changes a recorded metric
 
 
 def row_of_model(provider: str, model: str) -> str:
