@@ -45,9 +45,13 @@ def test_one_run_writes_what_the_design_lists(cli: Cli, tmp_path: Path) -> None:
     ("words", "code", "said"),
     [
         (("-m", "+arm=no_memory,oracle", *SMALL), 0, "PASS"),
-        (("-m", "arm=oracle,no_memory", *SMALL), 3, "FAIL"),
-        (("-m", "+arm=bm25,oracle", "harness.settings.scenarios=4"), 4, "too_few_clusters"),
-        (("-m", "+arm=full_context", "arm.recall.limit=1000,2000", *SMALL), 5, "vacuous"),
+        pytest.param(("-m", "arm=oracle,no_memory", *SMALL), 3, "FAIL", marks=pytest.mark.long),
+        pytest.param(
+            ("-m", "+arm=bm25,oracle", "harness.settings.scenarios=4"), 4, "too_few_clusters", marks=pytest.mark.long
+        ),
+        pytest.param(
+            ("-m", "+arm=full_context", "arm.recall.limit=1000,2000", *SMALL), 5, "vacuous", marks=pytest.mark.long
+        ),
     ],
     ids=["pass", "fail", "unresolved", "refused"],
 )
@@ -114,6 +118,7 @@ def test_help_list_version_need_nothing(cli: Cli) -> None:
         assert name in listed
 
 
+@pytest.mark.long
 def test_hydra_words_work(cli: Cli, tmp_path: Path) -> None:
     shown = cli("--cfg", "job", "+arm=bm25")
     assert shown.returncode == 0

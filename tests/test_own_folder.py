@@ -44,6 +44,7 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_system_of_ones_own_is_found_run_and_gated(cli: Cli, tmp_path: Path, mine: Path) -> None:
     done = cli("-m", "+arm=last,oracle", "--config-dir", "mine", *SMALL)
     assert done.returncode == 0, done.stderr

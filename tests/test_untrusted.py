@@ -181,6 +181,7 @@ def test_resume_runs_no_command_that_a_record_names(cli: Cli, sweep: Path, tmp_p
     assert not (tmp_path / "PWNED").exists()
 
 
+@pytest.mark.long
 def test_text_from_data_is_shown_and_never_obeyed(cli: Cli, tmp_path: Path) -> None:
     evil = "\x1b[31mEVIL\nerror: pwned"
     data = [{"sample_id": evil, "qa": [], "conversation": {"speaker_a": "a", "speaker_b": "b"}}]
@@ -214,6 +215,7 @@ def test_half_a_character_in_a_dataset(cli: Cli, tmp_path: Path, where: str) -> 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_half_a_character_in_a_reply_is_recorded_all_the_same(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text('import sys; sys.stdin.read(); print(\'{"result": "answer \\\\ud800 x"}\')')
     command = f"[{sys.executable},{tmp_path / 'model.py'}]"

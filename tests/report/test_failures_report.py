@@ -368,6 +368,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "sweep"
 
 
+@pytest.mark.long
 def test_a_real_run(sweep: Path, cli: Cli, tmp_path: Path) -> None:
     done = cli("report", str(sweep), "--failures", "--json", MEMORY_RUNNER_CACHE=str(tmp_path / "cache"))
     assert (done.returncode, done.stderr) == (0, "")
@@ -389,6 +390,7 @@ def test_a_real_run(sweep: Path, cli: Cli, tmp_path: Path) -> None:
             assert not cited & {one["id"] for one in miss["evidence"] if one["rank"] is None}
 
 
+@pytest.mark.long
 def test_a_real_run_is_shown(sweep: Path, cli: Cli, tmp_path: Path) -> None:
     done = cli("report", str(sweep), "--failures", "--limit=2", MEMORY_RUNNER_CACHE=str(tmp_path / "cache"))
     assert (done.returncode, done.stderr) == (0, "")

@@ -180,6 +180,7 @@ print(telemetry.MEM0_TELEMETRY, telemetry.client_telemetry.posthog, "MEM0_DIR" i
 """
 
 
+@pytest.mark.long
 def test_it_reports_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     home, scratch = tmp_path / "home", tmp_path / "tmp"
     home.mkdir()
