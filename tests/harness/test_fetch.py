@@ -220,7 +220,6 @@ def test_a_killed_fetch_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert [process.returncode for process in (second, third)] == [0, 0], said
         assert (tmp_path / "data").read_bytes() == BODY
         assert serving.ranges == [None, f"bytes={there}-"]
-        assert any("another process is downloading" in err for _, err in said) or len(serving.ranges) == 2
     finally:
         serving.shutdown()
         serving.server_close()
