@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from runner.safe import mask
-from runner.score.lexical import squad_tokens
+from runner.score.lexical import spaced_tokens
 from runner.system import MemorySystem, dated
 from runner.types import Passage, Question, Scenario
 
@@ -68,13 +68,12 @@ class Evidence:
     @cached_property
     def _words(self) -> list[tuple[str, str]]:
         """Every event's id and its normalised words, made once a scenario."""
-        return [(event.id, f" {' '.join(squad_tokens(event.text))} ") for event in self._scenario.events]
+        return [(event.id, spaced_tokens(event.text)) for event in self._scenario.events]
 
     def _located(self, question: Question) -> set[str]:
         if question.gold.abstain:
             return set()
-        golds = [" ".join(squad_tokens(gold)) for gold in question.gold.answers]
-        golds = [f" {gold} " for gold in golds if len(gold) >= _SHORTEST]
+        golds = [gold for gold in map(spaced_tokens, question.gold.answers) if len(gold.strip()) >= _SHORTEST]
         found: set[str] = set()
         for name, words in self._words if golds else ():
             if any(gold in words for gold in golds):

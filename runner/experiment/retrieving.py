@@ -31,13 +31,8 @@ class Retrieving:
     def __init__(
         self, measured: Measured, system: MemorySystem, recall: Recall, config: RunConfig, brake: Brake
     ) -> None:
-        self._measured_by, self._system, self._recall, self._config, self._brake = (
-            measured,
-            system,
-            recall,
-            config,
-            brake,
-        )
+        self._measured_by, self._system, self._brake = measured, system, brake
+        self._recall, self._config = recall, config
         # Latency is measured inside this gate: the queue in front of a system is ours, not its.
         self._in_flight = asyncio.Semaphore(system.searches or config.concurrency)
 

@@ -34,6 +34,15 @@ def squad_tokens(text: str) -> list[str]:
     return _SQUAD_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
+def spaced_tokens(text: str) -> str:
+    """:func:`squad_tokens` with blanks between and around them: what is contained in another stands there word by word.
+
+    >>> spaced_tokens("The cat") in spaced_tokens("A cat sat"), spaced_tokens("cat") in spaced_tokens("concatenate")
+    (True, False)
+    """
+    return f" {' '.join(squad_tokens(text))} "
+
+
 def exact_match(answer: str, gold: str) -> float:
     """1 if answer and gold are the same after :func:`squad_tokens`, else 0."""
     return float(squad_tokens(answer) == squad_tokens(gold))

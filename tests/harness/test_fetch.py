@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -84,18 +86,26 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+@contextmanager
+def serving(server: ThreadingHTTPServer) -> Iterator[None]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch):
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(_fetch.time, "sleep", lambda _: None)
-    serving = Server()
-    thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield serving
-    serving.shutdown()
-    serving.server_close()
-    thread.join()
+    made = Server()
+    with serving(made):
+        yield made
 
 
 def got(server: Server, folder: Path, sha256: str | None = SHA256) -> Path:
@@ -201,29 +211,23 @@ def child(server: Server, folder: Path) -> subprocess.Popen[str]:
 
 
 def test_a_killed_fetch_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    serving = Server()
-    serving.slow_s = 0.02
-    thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        first = child(serving, tmp_path)
+    about = Server()
+    about.slow_s = 0.02
+    with serving(about):
+        first = child(about, tmp_path)
         deadline = time.monotonic() + 20
-        while serving.sent < 300_000 and time.monotonic() < deadline:
+        while about.sent < 300_000 and time.monotonic() < deadline:
             time.sleep(0.005)
         first.send_signal(signal.SIGKILL)
         first.communicate(timeout=20)
         there = (tmp_path / "data.part").stat().st_size
         assert 0 < there < len(BODY)
-        second = child(serving, tmp_path)
-        third = child(serving, tmp_path)  # at the same time: one waits for the other
+        second = child(about, tmp_path)
+        third = child(about, tmp_path)  # at the same time: one waits for the other
         said = [process.communicate(timeout=30) for process in (second, third)]
         assert [process.returncode for process in (second, third)] == [0, 0], said
         assert (tmp_path / "data").read_bytes() == BODY
-        assert serving.ranges == [None, f"bytes={there}-"]
-    finally:
-        serving.shutdown()
-        serving.server_close()
-        thread.join()
+        assert about.ranges == [None, f"bytes={there}-"]
 
 
 def test_progress_in_lines_where_there_is_no_terminal(
@@ -284,14 +288,10 @@ def lying(monkeypatch: pytest.MonkeyPatch):
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(_fetch.time, "sleep", lambda _: None)
-    serving = ThreadingHTTPServer(("127.0.0.1", 0), Lying)
-    serving.daemon_threads, serving.tries = True, 0
-    thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield serving
-    serving.shutdown()
-    serving.server_close()
-    thread.join()
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Lying)
+    made.daemon_threads, made.tries = True, 0
+    with serving(made):
+        yield made
 
 
 @pytest.mark.parametrize(

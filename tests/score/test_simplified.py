@@ -37,10 +37,8 @@ def test_the_rule_of_words(answer: str, says: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_the_rule_only_takes_away_and_settles(answer: str) -> None:
-    once = simplified_by_rule(answer)
-    assert once in answer.replace("\r", "\n") or "\n" in answer or not once.isascii()
-    assert len(once) <= len(answer)
+def test_the_rule_only_takes_away(answer: str) -> None:
+    assert simplified_by_rule(answer) in answer
 
 
 def test_hand_values() -> None:
@@ -75,3 +73,6 @@ def test_a_wrong_date_outscores_a_right_sentence() -> None:
     wrong = lexical_scores("8 May 2023", ["7 May 2023"], "x")
     right = lexical_scores("Caroline went there on the seventh of May, in the year 2023", ["7 May 2023"], "x")
     assert (wrong["x_f1"] or 0) > (right["x_f1"] or 0)
+    # As docs/benchmarks.md has it: two of three words shared; "may" and "2023" of seven words and three.
+    told = lexical_scores("on the seventh of May, in the year 2023", ["7 May 2023"], "x")
+    assert (wrong["x_f1"], told["x_f1"]) == (pytest.approx(2 / 3), pytest.approx(4 / 10))

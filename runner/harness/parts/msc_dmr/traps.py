@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from runner.harness.parts.fields import some
 from runner.harness.parts.msc_dmr.items import Item, Turn
 from runner.score.delivered import answer_recall
-from runner.score.lexical import squad_tokens
+from runner.score.lexical import spaced_tokens
 
 _EARLIER, _CURRENT, _NOWHERE = "an earlier session", "the current session only", "none"
 
@@ -78,7 +78,7 @@ class Traps:
 
 def _quoted(item: Item) -> str:
     """Where the gold stands word for word after SQuAD's normalisation; the benchmark labels no evidence."""
-    gold = f" {' '.join(squad_tokens(item.gold))} "
+    gold = spaced_tokens(item.gold)
     if not gold.strip():
         return _NOWHERE
     if _holds(gold, (turn for session in item.sessions[:-1] for turn in session.turns)):
@@ -87,4 +87,4 @@ def _quoted(item: Item) -> str:
 
 
 def _holds(gold: str, turns: Iterable[Turn]) -> bool:
-    return any(gold in f" {' '.join(squad_tokens(turn.text))} " for turn in turns)
+    return any(gold in spaced_tokens(turn.text) for turn in turns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from runner.harness.parts.fields import some
 from runner.harness.parts.musique.items import COMPOSITIONS, HOPS, Item
-from runner.score.lexical import squad_tokens
+from runner.score.lexical import spaced_tokens
 
 
 @dataclass
@@ -65,6 +65,6 @@ class Traps:
 
 def _told(item: Item) -> bool:
     """Whether the answer or an alias stands word for word: in a supporting paragraph, or in any where it should not."""
-    golds = [f" {' '.join(tokens)} " for tokens in map(squad_tokens, item.answers) if tokens]
-    texts = [f" {' '.join(squad_tokens(p.whole))} " for p in (item.support if item.answerable else item.paragraphs)]
+    golds = [gold for gold in map(spaced_tokens, item.answers) if gold.strip()]
+    texts = [spaced_tokens(p.whole) for p in (item.support if item.answerable else item.paragraphs)]
     return any(gold in text for gold in golds for text in texts)
