@@ -1,4 +1,4 @@
-"""Systems and harnesses by name: one module each, imported on demand from the validated name; no list to edit."""
+"""Find systems and harnesses by name: a file or a folder each, imported on demand; there is no list to edit."""
 
 from __future__ import annotations
 
@@ -19,46 +19,61 @@ T = TypeVar("T")
 
 
 def names(path: Iterable[str]) -> list[str]:
-    """Every module of a package by name; a sub-package or a name with a leading ``_`` holds parts. Imports nothing."""
+    """List what a package holds by name, files and folders; a leading ``_`` marks what they share. Imports nothing."""
     found = pkgutil.iter_modules(list(path))
-    return sorted(module.name for module in found if not module.ispkg and not module.name.startswith("_"))
+    return sorted(module.name for module in found if not module.name.startswith("_"))
 
 
 def is_within(cls: type, home: Path) -> bool:
-    """Whether a class is part of a package, by the file of its module."""
+    """Tell whether a class is part of a package, by the file of its module."""
     try:
-        return _file(cls).is_relative_to(home)
+        return _file(cls.__module__).is_relative_to(home)
     except ValueError:
         return False
 
 
 def code_sha256(classes: Iterable[type], *, salt: str = "") -> str:
-    """Start of a digest over a person's own code: every ``*.py`` below the folders of the modules of these classes.
+    """Hash a person's own code: the file of each class, or the whole folder where its module is part of one.
 
-    Two runs before and after a change of that code tell themselves apart by it. ``unknown`` when the code is not in
-    files.
+    Two runs before and after a change of that code tell themselves apart by it; another file beside it changes nothing.
+
+    Returns
+    -------
+    str
+        The first 12 hexadecimal digits of a sha256, or ``unknown`` when the code is not in files.
     """
     sha = hashlib.sha256(salt.encode())
     try:
-        for folder in dict.fromkeys(_file(cls).parent for cls in classes):
-            for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
-                if not any(part.startswith(".") for part in path.relative_to(folder).parts):
-                    for data in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):
+        for home in dict.fromkeys(_home(cls.__module__) for cls in classes):
+            found = sorted(home.rglob("*.py")) if home.is_dir() else [home]
+            paths = {path.relative_to(home if home.is_dir() else home.parent).as_posix(): path for path in found}
+            for name, path in sorted(paths.items()):
+                if not any(part.startswith(".") for part in name.split("/")):
+                    for data in (name.encode(), path.read_bytes()):
                         sha.update(len(data).to_bytes(8, "little") + data)
     except (OSError, ValueError):
         return "unknown"
     return sha.hexdigest()[:12]
 
 
-def _file(cls: type) -> Path:
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+def _home(module: str) -> Path:
+    """Return the file of a module, or the folder of the outermost package of a person's own that holds it."""
+    parts = module.split(".")
+    ours = 2 if parts[0] == "runner" else 0  # runner.harness and runner.system are no folder of a person's own
+    outermost = getattr(sys.modules.get(".".join(parts[: ours + 1])), "__file__", None)  # none: a namespace package
+    own = _file(module)
+    return Path(outermost).resolve().parent if outermost and Path(outermost).name == "__init__.py" else own
+
+
+def _file(module: str) -> Path:
+    file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
-        raise ValueError(cls.__module__)
+        raise ValueError(module)
     return Path(file).resolve()
 
 
 def find(package: ModuleType, name: str, base: type[T], attribute: str, key: str) -> type[T]:
-    """The class that a module of a package binds to ``attribute``.
+    """Return the class that a module of a package binds to ``attribute``.
 
     Parameters
     ----------
@@ -96,5 +111,6 @@ def find(package: ModuleType, name: str, base: type[T], attribute: str, key: str
         raise ConfigError([f"{key}: {file} cannot be imported: {type(error).__name__}: {error}"]) from error
     found = getattr(module, attribute, None)
     if not (isinstance(found, type) and issubclass(found, base)):
-        raise ConfigError([f"{key}: {name}.py must bind {attribute} to a subclass of {base.__name__}"])
+        file = Path(module.__file__ or name).name
+        raise ConfigError([f"{key}: {file} must bind {attribute} to a subclass of {base.__name__}"])
     return found

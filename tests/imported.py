@@ -13,7 +13,7 @@ from unittest import mock
 
 from runner import imports
 from runner.cli import main
-from runner.imports._prepare import Arm, Wanted, prepared
+from runner.imports._shared.prepare import Arm, Wanted, prepared
 from runner.types import Row, Texts
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from runner.record.identity import IdSet
+from runner.record.id_set import IdSet
 from runner.record.instrument import WHY
 from runner.record.rundir import FORMAT
 from runner.types import Row

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, runs_in
 
-from runner.cli import VERBS, overrides
+from runner.cli import VERBS
+from runner.cli._words import overrides
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

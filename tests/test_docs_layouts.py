@@ -46,7 +46,7 @@ def test_memoryagentbench(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
     (question,) = asked("memoryagentbench", tmp_path / "rows.jsonl")
     assert question.gold.answers == ("drum", "the drum")
-    from runner.harness.parts.memoryagentbench.source import COLUMNS
+    from runner.harness.memoryagentbench.source import COLUMNS
 
     columns = [key for key in row if key != "metadata"] + [f"metadata.{key}" for key in row["metadata"]]
     assert set(columns) == set(COLUMNS), "every column that is read, and no other"

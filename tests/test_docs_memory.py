@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from runner.cli import VERBS, overrides
+from runner.cli import VERBS
+from runner.cli._words import overrides
 from runner.cli.run import compose
 from runner.config import load
 from runner.system import build

@@ -11,7 +11,7 @@ from conftest import ROOT
 
 from runner import harness as harnesses
 from runner import system as systems
-from runner.cli import overrides
+from runner.cli._words import overrides
 from runner.cli.run import compose, expand
 from runner.config import load
 

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from conftest import ROOT, runs_in
 
-from runner.cli import VERBS, overrides, shorthand
+from runner.cli import VERBS
+from runner.cli._words import overrides, shorthand
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

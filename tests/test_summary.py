@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from recorded import answered, arm_config, write_run
 
+from runner.analysis.summary import summarise
 from runner.record.rundir import RunDir
-from runner.summary import summarise
 
 
 def test_a_mean_over_categories_counts_each_alike(tmp_path: Path) -> None:

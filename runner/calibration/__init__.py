@@ -8,5 +8,5 @@
 
 ``probes`` and ``phrases`` make the answers (``rephrase`` has a reader word them), ``setup`` checks everything before it
 is paid for, ``grading`` is one sitting and ``making`` a whole calibration; ``recorded`` makes one of recorded runs.
-``rates`` counts, ``file`` is what is written and what a gate reads (:mod:`runner.gate.corrected`).
+``rates`` counts, ``file`` is what is written and what a gate reads (:mod:`runner.gate.judge_correction`).
 """

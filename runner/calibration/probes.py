@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from runner.calibration import phrases
+from runner.calibration import templates
 from runner.config import SliceConfig
 from runner.errors import UsageError
 from runner.harness import Harness
@@ -123,7 +123,7 @@ def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Ite
                 left_out["items without gold"] += 1
             elif GOLD_EXCLUDED in harness.flags(question):
                 left_out["items whose gold a patch excludes"] += 1
-            elif phrases.is_refusal(item.gold):
+            elif templates.is_refusal(item.gold):
                 left_out["items whose gold reads as a refusal"] += 1
             else:
                 yield item
@@ -131,16 +131,16 @@ def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Ite
 
 def _of(item: Item, others: Sequence[Item], seed: int, left_out: Counter[str]) -> Iterable[Probe]:
     draw = random.Random(f"{seed}:{item.question.id}")
-    template = draw.choice(sorted(phrases.ANSWERS))
-    yield Probe(item, RIGHT, phrases.worded(template, item.gold), template, item.gold, item.question.id)
+    template = draw.choice(sorted(templates.ANSWERS))
+    yield Probe(item, RIGHT, templates.worded(template, item.gold), template, item.gold, item.question.id)
     donor = _donor(item, others, template, draw)
     if donor is None:
         left_out[f"{WORDS[SPECIFIC]}: no other answer of the category is surely wrong"] += 1
     else:
-        yield Probe(item, SPECIFIC, phrases.worded(template, donor.gold), template, donor.gold, donor.question.id)
-    for name in [draw.choice(sorted(phrases.VAGUE)), *draw.sample(phrases.TOPICLESS, k=len(phrases.TOPICLESS))]:
-        text = phrases.vague(name, item.question.text)
-        if not tells(text, item) and not phrases.is_refusal(text):
+        yield Probe(item, SPECIFIC, templates.worded(template, donor.gold), template, donor.gold, donor.question.id)
+    for name in [draw.choice(sorted(templates.VAGUE)), *draw.sample(templates.TOPICLESS, k=len(templates.TOPICLESS))]:
+        text = templates.vague(name, item.question.text)
+        if not tells(text, item) and not templates.is_refusal(text):
             yield Probe(item, VAGUE, text, name)
             return
     left_out[f"{WORDS[VAGUE]}: every wording holds the answer"] += 1
@@ -148,7 +148,7 @@ def _of(item: Item, others: Sequence[Item], seed: int, left_out: Counter[str]) -
 
 def tells(text: str, item: Item) -> bool:
     """Whether a text holds the words of an accepted answer of an item."""
-    return any(phrases.holds(text, gold) for gold in item.golds)
+    return any(templates.holds(text, gold) for gold in item.golds)
 
 
 def _donor(item: Item, others: Sequence[Item], template: str, draw: random.Random) -> Item | None:
@@ -159,13 +159,13 @@ def _donor(item: Item, others: Sequence[Item], template: str, draw: random.Rando
     """
     begin = draw.randrange(len(others))
     turned = [*others[begin:], *others[:begin]]
-    wanted = phrases.asks(item.question.text)
-    alike = (other for other in turned if phrases.asks(other.question.text) == wanted)
+    wanted = templates.asks(item.question.text)
+    alike = (other for other in turned if templates.asks(other.question.text) == wanted)
     return next((other for other in chain(alike, turned) if _is_wrong(other, item, template)), None)
 
 
 def _is_wrong(other: Item, item: Item, template: str) -> bool:
-    if other is item or any(phrases.same_answer(other.gold, gold) for gold in item.golds):
+    if other is item or any(templates.same_answer(other.gold, gold) for gold in item.golds):
         return False
-    text = phrases.worded(template, other.gold)
-    return not tells(text, item) and not phrases.is_refusal(text)
+    text = templates.worded(template, other.gold)
+    return not tells(text, item) and not templates.is_refusal(text)

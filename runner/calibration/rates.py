@@ -9,7 +9,7 @@ from typing import Final
 from runner.calibration.file import Repeat, Tally, Youden
 from runner.calibration.probes import KINDS, RIGHT, SPECIFIC, VAGUE
 from runner.stats.agreement import ERROR, flip_rate, majority_label
-from runner.stats.calibration import JudgeRates
+from runner.stats.judge_error import JudgeRates
 from runner.types import ABSTAIN, CORRECT, LABELS
 
 MAX_ERROR_SHARE: Final = 0.05  # of the probes of a kind; above it, those that did not fail are no sample of it

@@ -25,9 +25,9 @@ VERBS = {
     "report": "report",
     "calibrate": "calibrate",
     "power": "power",
-    "import": "importing",
+    "import": "import_",
     "check": "check",
-    "list": "listing",
+    "list": "list_",
     "data": "data",
 }
 
@@ -122,7 +122,7 @@ def entry() -> None:
 
 
 def _dispatch(argv: list[str]) -> int:
-    from runner.cli import shorthand
+    from runner.cli._words import shorthand
 
     first = argv[0] if argv else ""
     if first not in VERBS or first == "plan":
@@ -142,7 +142,7 @@ def _dispatch(argv: list[str]) -> int:
 
         print(f"agent-memory-runner {runner.__version__}")
         return 0
-    from runner.cli import overrides
+    from runner.cli._words import overrides
 
     if not overrides.passes_through(argv):
         argv = overrides.checked(argv, VERBS)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runner.cli import overrides, perform, places
-from runner.cli.flags import Flags, Given
+from runner.cli import launch
+from runner.cli._words import directories, overrides
+from runner.cli._words.flags import Flags, Given
 from runner.config import Experiment, load
 from runner.errors import ConfigError, RecordError, Refused, Stopped, UsageError
 from runner.record.instrument import rows_named
@@ -57,7 +58,7 @@ class _Words:
 
 def main(argv: list[str]) -> int:
     if any(word.partition("=")[0] == "--second-judge" for word in argv):
-        return int(importlib.import_module("runner.cli.second_judge").main(argv))
+        return int(importlib.import_module("runner.cli.calibrate_second_judge").main(argv))
     words = _parsed(argv)
     return _recorded(words) if words.known else _graded(words)
 
@@ -100,8 +101,8 @@ def _parsed(argv: list[str]) -> _Words:
 
 def _graded(words: _Words) -> int:
     experiment = _experiment(words)
-    from runner.calibration.grading import Place
-    from runner.calibration.setup import prepare
+    from runner.calibration.prepare import prepare
+    from runner.calibration.session import Place
     from runner.llm import FAKE_JUDGE, FAKES, override_warning, require
 
     seed = experiment.run.seed if words.seed is None else words.seed
@@ -112,7 +113,7 @@ def _graded(words: _Words) -> int:
         warning = override_warning(model)
         if warning:
             print(f"warning: {warning}", file=sys.stderr)
-    place = Place((words.into or places.new(f"calibration-{experiment.judge.name}")).absolute())
+    place = Place((words.into or directories.new(f"calibration-{experiment.judge.name}")).absolute())
     _claim(place)
     try:
         return _tell(_made(place, setup, words), place.path, words.as_json)
@@ -121,19 +122,19 @@ def _graded(words: _Words) -> int:
 
 
 def _made(place: Any, setup: Any, words: _Words) -> Calibration:
-    from runner.calibration.making import make
+    from runner.calibration.calibrate import make
     from runner.report.progress import observer
 
     probes = len(setup.plan.probes)
     calls = probes * setup.experiment.run.repeats
-    shown = perform.shown(place.path)
+    shown = launch.shown(place.path)
     print(
         f"calibrating judge {setup.experiment.judge.name} on {setup.experiment.harness.name}: {probes} probes, "
         f"{calls} judge calls → {shown}",
         file=sys.stderr,
     )
     again = _again(words.given, shown)
-    with perform.logged(place):
+    with launch.logged(place):
         try:
             made = make(place, setup, observer("calibration", "probes"), retry_errors="--retry-errors" in words.given)
         except KeyboardInterrupt:
@@ -174,7 +175,7 @@ def _experiment(words: _Words) -> Experiment:
     judge = first.get("judge")
     if not isinstance(judge, dict) or judge.get("provider", "none") == "none":
         raise ConfigError(["judge: a judge is what is calibrated; choose one (judge=gpt-4.1)"])
-    experiment = load(perform.anchored(first))
+    experiment = load(launch.anchored(first))
     if words.phrasing != "reader" and "reader" in named:
         print(
             f"note: reader={experiment.reader.name} is not asked; --phrasing reader has it word the probes",
@@ -222,11 +223,11 @@ def _recorded(words: _Words) -> int:
         if not path.is_dir():
             raise UsageError(f"{path}: no such directory")
     from runner.calibration import file
-    from runner.calibration.recorded import from_runs
+    from runner.calibration.from_runs import from_runs
     from runner.record.rundir import RunDir
 
     made = from_runs(words.known, words.same)
-    place = RunDir((words.into or places.new("calibration-recorded")).absolute())
+    place = RunDir((words.into or directories.new("calibration-recorded")).absolute())
     _claim(place)
     try:
         if any(path.name != "lock" for path in place.path.iterdir()):
@@ -252,5 +253,5 @@ def _tell(made: Calibration, path: Path, as_json: bool) -> int:
     usable = all(made.kinds.get(kind) is not None and made.kinds[kind].graded for kind in ("right", "specific"))
     rates = rates_of(made.kinds, "specific") if usable else None
     if made.state == "complete" and rates is not None and rates.j > 0:
-        print(f"use it: python -m runner gate DIR gate.calibration={shlex.quote(perform.shown(path))}")
+        print(f"use it: python -m runner gate DIR gate.calibration={shlex.quote(launch.shown(path))}")
     return 0

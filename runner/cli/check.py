@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import Final
 
-from runner.cli import overrides
-from runner.cli.flags import Flags
-from runner.cli.perform import anchored
+from runner.cli._words import overrides
+from runner.cli._words.flags import Flags
+from runner.cli.launch import anchored
 from runner.config import cache_dir, load
 from runner.errors import ConfigError, RunnerError
 

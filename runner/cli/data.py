@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from runner.cli import overrides
-from runner.cli.flags import Flags
+from runner.cli._words import overrides
+from runner.cli._words.flags import Flags
 from runner.config import load
 from runner.errors import UsageError
 from runner.safe import printable

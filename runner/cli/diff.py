@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from runner.cli.flags import Flags
+from runner.cli._words.flags import Flags
 from runner.errors import UsageError
 from runner.record.diff import diff, markdown
 from runner.record.rundir import RunDir, is_run

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import yaml
 
-from runner.cli.flags import Flags
-from runner.cli.overrides import choices
+from runner.cli._words.flags import Flags
+from runner.cli._words.overrides import choices
 from runner.config import GateConfig, conf_dir, did_you_mean
 from runner.errors import RecordError, UsageError
 from runner.record.instrument import GROUPS, rows_named
@@ -75,7 +75,7 @@ def gate_sweep(path: Path) -> int:
 
     A job that failed the smoke test of its benchmark decides the exit code before any verdict.
     """
-    from runner.gate.smoke import over, smoke_of
+    from runner.analysis.smoke import over, smoke_of
     from runner.record.rundir import runs_under
 
     runs = runs_under(path)
@@ -95,12 +95,12 @@ def gate_sweep(path: Path) -> int:
 
 
 def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:
+    from runner.gate.sweep import gate
     from runner.record.rundir import is_run
     from runner.record.sweepdir import is_sweep
-    from runner.sweep import gate
 
     if len(places) == 1 and is_sweep(places[0]) and not is_run(places[0]):
-        from runner.cli.judges import tell_sweep
+        from runner.cli.report_judges import tell_sweep
 
         code = tell_sweep(places[0], as_json)
         if code is not None:

@@ -7,15 +7,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from runner.cli import overrides
-from runner.cli.flags import Flags
-from runner.cli.perform import anchored
+from runner.cli._words import overrides
+from runner.cli._words.flags import Flags
+from runner.cli.launch import anchored
 from runner.config import Experiment, load
 from runner.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
-    from runner.cli.recorded import Recorded
-    from runner.experiment.forecast import Forecast
+    from runner.cli.plan_from_runs import Recorded
+    from runner.experiment.plan.forecast import Forecast
 
 _FLAGS: Final = Flags(
     "plan",
@@ -33,12 +33,12 @@ def main(argv: list[str]) -> int:
     argv = given.without("--json", "--like")
     overrides.checked(argv, ())
     from runner.cli.run import compose, expand
-    from runner.experiment.forecast import forecast
-    from runner.stats.design import GUESSED
+    from runner.experiment.plan.forecast import forecast
+    from runner.stats.planning.design import GUESSED
 
     found = None
     if like is not None:
-        from runner.cli.recorded import recorded
+        from runner.cli.plan_from_runs import recorded
 
         found = recorded([Path(like)])
         if found.assumed is None:
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         except ConfigError as error:
             problems += [line for line in error.problems if line not in problems]
     if len(forecasts) == 1 and experiment.run.stop_when_decided and not problems:
-        from runner.experiment.watching import alone
+        from runner.early_stop.watch import alone
 
         problems.append(alone())
     if problems:
@@ -78,7 +78,7 @@ def main(argv: list[str]) -> int:
 
 def _judges(experiments: list[Experiment], as_json: bool) -> int:
     """What judges over recorded answers would do."""
-    from runner.experiment.judgecast import forecast
+    from runner.experiment.plan.regrade_forecast import forecast
 
     jobs = [forecast(experiment) for experiment in experiments]
     if as_json:

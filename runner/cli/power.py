@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from runner.cli.flags import Flags
+from runner.cli._words.flags import Flags
 from runner.config import did_you_mean
 from runner.errors import ConfigError, UsageError
-from runner.stats.design import DISCORDANCE, GUESSED, ICC, Assumed, Design, Goal
 from runner.stats.interval import Mode
-from runner.stats.study import Outlook, outlook
+from runner.stats.planning.design import DISCORDANCE, GUESSED, ICC, Assumed, Design, Goal
+from runner.stats.planning.outlook import Outlook, outlook
 
 _WHOLE: Final = ("n", "clusters")
 _SHARES: Final = ("discordance", "icc", "power", "alpha")
@@ -60,7 +60,7 @@ def _told(typed: dict[str, Any], places: list[Path]) -> _Told:
     mode: Mode = "auto"
     min_delta, band, unit = 0.0, 4.0, "cluster"
     if places:
-        from runner.cli.recorded import recorded
+        from runner.cli.plan_from_runs import recorded
 
         found = recorded(places, typed.get("arm"))
         notes += found.notes

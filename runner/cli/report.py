@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from runner.cli import judges
-from runner.cli.flags import Flags
-from runner.cli.places import distinct, name_of, runs_in
+from runner.analysis.summary import summary_of
+from runner.cli import report_judges
+from runner.cli._words.directories import distinct, name_of, runs_in
+from runner.cli._words.flags import Flags
 from runner.errors import RecordError, UsageError
 from runner.record.rundir import RunDir, is_run
-from runner.summary import summary_of
 
 _FLAGS: Final = Flags(
     "report",
@@ -23,9 +23,9 @@ _FLAGS: Final = Flags(
 
 def main(argv: list[str]) -> int:
     if "--failures" in argv:
-        from runner.cli import failures
+        from runner.cli import report_failures
 
-        return failures.main(argv)
+        return report_failures.main(argv)
     given = _FLAGS.parse(argv)
     if not given.words:
         raise UsageError(
@@ -37,13 +37,13 @@ def main(argv: list[str]) -> int:
     if "--json" in given:
         print(json.dumps(_told(runs, reference), indent=2, ensure_ascii=False, allow_nan=False))
         return 0
-    from runner.gate.smoke import over, smoke_of
+    from runner.analysis.smoke import over, smoke_of
     from runner.report import handoff
     from runner.report.console import console, text
     from runner.report.judges import origin
     from runner.report.run import run_table
 
-    side_by_side = judges.tables(runs, reference)
+    side_by_side = report_judges.tables(runs, reference)
     smokes = []
     for run in runs:
         console().print(text(name_of(run, runs), "bold"))
@@ -61,20 +61,20 @@ def main(argv: list[str]) -> int:
     if continuity is not None:
         console().print(continuity)
     if len(paths) == 1 and not is_run(paths[0]):
-        code = judges.tell_sweep(paths[0], False, reference)
+        code = report_judges.tell_sweep(paths[0], False, reference)
         if code is not None:
             return code
-        judges.tell(side_by_side)
+        report_judges.tell(side_by_side)
         from runner.cli.gate import main as gate
 
         return over(gate([str(paths[0])]), smokes)
-    judges.tell(side_by_side)
+    report_judges.tell(side_by_side)
     return over(0, smokes)
 
 
 def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:
     """Instrument and summary of every run by name; with judges of the same answers, those under ``judges``."""
-    from runner.gate.smoke import smoke_of
+    from runner.analysis.smoke import smoke_of
     from runner.report import handoff
 
     told: dict[str, Any] = {
@@ -86,5 +86,5 @@ def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:
         }
         for run in runs
     }
-    found = judges.tables(runs, reference)
+    found = report_judges.tables(runs, reference)
     return {"runs": told, "judges": [table.to_dict() for table in found]} if found else told

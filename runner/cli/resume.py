@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from runner.cli import folders, overrides, perform
-from runner.cli.flags import Flags
+from runner.cli import launch
+from runner.cli._words import overrides, own_folders
+from runner.cli._words.flags import Flags
 from runner.config import cache_dir, load
 from runner.errors import ConfigError, RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
@@ -26,12 +27,12 @@ def main(argv: list[str]) -> int:
             "resume takes one directory (and --retry-errors, --config-dir DIR, --trust, --to-the-end): "
             "python -m runner resume outputs/DATE/RUN"
         )
-    folders.add(overrides.config_dirs(given.typed(*overrides.CONFIG_DIR)))
+    own_folders.add(overrides.config_dirs(given.typed(*overrides.CONFIG_DIR)))
     path = Path(places[0]).absolute()
     if not path.is_dir():
         raise UsageError(f"{places[0]}: no such directory")
     if is_run(path):
-        return perform.finish(RunDir(path), retry_errors=retry, trust=trust, to_the_end=whole)
+        return launch.finish(RunDir(path), retry_errors=retry, trust=trust, to_the_end=whole)
     if not is_sweep(path):
         raise UsageError(f"{places[0]}: neither a run (no config.yaml) nor a sweep (no sweep.json)")
     return _sweep(path, retry, trust, whole)
@@ -53,21 +54,21 @@ def _sweep(path: Path, retry: bool, trust: bool, whole: bool) -> int:
         run = runs.get(number)
         try:
             if run is not None:
-                perform.finish(run, retry_errors=retry, trust=True, to_the_end=whole)  # every job was looked at above
+                launch.finish(run, retry_errors=retry, trust=True, to_the_end=whole)  # every job was looked at above
                 continue
             values = _composed(words[number], plan.config_folders)
             group = values.get("judge" if (values.get("run") or {}).get("from") else "arm")
             name = group.get("name", "no-arm") if isinstance(group, dict) else "no-arm"
             run = RunDir(found.get(number, path / f"{number}-{name}"))
             (run.path / "failure.json").unlink(missing_ok=True)
-            perform.start(run, values, to_the_end=whole)
-        except perform.Interrupted:
+            launch.start(run, values, to_the_end=whole)
+        except launch.Interrupted:
             return 1
         except RunnerError as error:
-            perform.note_failure(run or RunDir(found.get(number, path / str(number))), error)
+            launch.note_failure(run or RunDir(found.get(number, path / str(number))), error)
     from runner.cli.gate import gate_sweep
 
-    print(f"sweep {perform.shown(path)}", file=sys.stderr)
+    print(f"sweep {launch.shown(path)}", file=sys.stderr)
     return gate_sweep(path)
 
 
@@ -77,14 +78,14 @@ def _refuse_strange(
     """Look at every job before any of them runs: a sweep from elsewhere is refused whole, with nothing spent."""
     for run in runs.values():
         if not run.finished() and not run.sealed(cache_dir()):
-            perform.refuse_strange(run.path, run.experiment())
+            launch.refuse_strange(run.path, run.experiment())
     if unstarted and not sealed(path, cache_dir()):
         for words in unstarted:
             try:
                 experiment = load(_composed(words, config_folders))
             except ConfigError:
                 continue  # it cannot run; the loop says why
-            perform.refuse_strange(path, experiment)
+            launch.refuse_strange(path, experiment)
 
 
 def _composed(words: Sequence[str], config_folders: Sequence[Path]) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from runner.cli import folders, overrides, perform
+from runner.cli import launch
+from runner.cli._words import overrides, own_folders
 from runner.config import cache_dir, conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError, UsageError
 from runner.record.rundir import RunDir
@@ -123,12 +124,12 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
         ) from None
     except _EndSweep:
         if _sweeps:
-            print(f"The whole sweep: {perform.resume_line(_sweeps[-1])}", file=sys.stderr)
+            print(f"The whole sweep: {launch.resume_line(_sweeps[-1])}", file=sys.stderr)
         outcomes.append(1)
     except KeyboardInterrupt:
         if not _sweeps:
             raise
-        print(f"interrupted. Go on with: {perform.resume_line(_sweeps[-1])}", file=sys.stderr)
+        print(f"interrupted. Go on with: {launch.resume_line(_sweeps[-1])}", file=sys.stderr)
         outcomes.append(1)
     finally:
         sys.argv = before
@@ -180,7 +181,7 @@ def plain(config: DictConfig) -> dict[str, Any]:
         raise ConfigError([f"experiment: {_GLOBAL}"])
     if not recorded:
         return plain
-    from runner.experiment.recorded import stands_in
+    from runner.experiment.regrade.source import stands_in
 
     if plain.get("arm") == "???":  # the recorded run has one
         del plain["arm"]
@@ -192,24 +193,24 @@ def _task(config: DictConfig) -> int:
     context = HydraConfig.get()
     # A job may run in a process of its own (joblib, ray): the person's folders are added there too.
     sources = context.runtime.config_sources
-    folders.add(Path(source.path) for source in sources if source.provider == "command-line")
+    own_folders.add(Path(source.path) for source in sources if source.provider == "command-line")
     run = RunDir(Path(context.runtime.output_dir).absolute())
     sweeping = context.mode is not None and context.mode.name == "MULTIRUN"
     try:
-        return perform.start(run, _values(config, run))
-    except perform.Interrupted as stop:
+        return launch.start(run, _values(config, run))
+    except launch.Interrupted as stop:
         if sweeping:
             raise _EndSweep from stop
         return 1
     except RunnerError as error:
         if sweeping:
-            perform.note_failure(run, error)
+            launch.note_failure(run, error)
         raise
     except Exception as error:
         if not sweeping:
             raise
         traceback.print_exc()  # a bug; the other jobs of the sweep go on all the same
-        perform.note_failure(run, RunnerError(f"a bug: {type(error).__name__}: {error}; see {run.log_path}"))
+        launch.note_failure(run, RunnerError(f"a bug: {type(error).__name__}: {error}; see {run.log_path}"))
         return 1
 
 
@@ -218,7 +219,7 @@ def _values(config: DictConfig, run: RunDir) -> dict[str, Any]:
     try:
         return plain(config)
     except RunnerError:
-        perform.remove_if_empty(run.path)
+        launch.remove_if_empty(run.path)
         raise
 
 

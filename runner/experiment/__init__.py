@@ -1,7 +1,7 @@
 """One run: scenarios → system → reader → judge → rows.
 
 :func:`prepare` checks everything that can be checked without spending; :func:`execute` runs or finishes a run
-directory; :mod:`runner.experiment.engine` holds the loop itself.
+directory; :mod:`runner.experiment.run_loop` holds the loop itself.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import runner
+from runner.analysis.summary import summarise
 from runner.config import ModelConfig, digest
+from runner.early_stop.watch import begin, watched_so_far
 from runner.errors import Decided, RecordError, Refused, RunnerError, Stopped
 from runner.experiment.conformance import remembered
-from runner.experiment.engine import Engine
-from runner.experiment.ready import Ready, prepare, require_capable
-from runner.experiment.sitting import Observer
-from runner.experiment.stopping import stop_signals
-from runner.experiment.watching import begin, watched_so_far
+from runner.experiment.prepare import Ready, prepare, require_capable
+from runner.experiment.run_loop import Engine
+from runner.experiment.session import Observer
+from runner.experiment.stop import stop_signals
 from runner.harness import Harness, code_of
 from runner.llm import instrument_params
 from runner.llm.judge import Judge
@@ -31,7 +32,6 @@ from runner.record import instrument as instruments
 from runner.record import provenance
 from runner.record.rundir import FORMAT, RunDir
 from runner.safe import mask
-from runner.summary import summarise
 from runner.system import Opening, Provenance
 
 __all__ = ["Observer", "Outcome", "Ready", "execute", "instrument", "judge_rows", "prepare", "settle"]

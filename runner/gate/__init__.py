@@ -15,11 +15,11 @@ from pathlib import Path
 from runner.config import GateConfig
 from runner.errors import UsageError
 from runner.gate.arm import Arm, open_arm
-from runner.gate.band import resolved
-from runner.gate.corrected import correct
-from runner.gate.human import hear
-from runner.gate.judging import compare_arms
-from runner.gate.pair import Comparison
+from runner.gate.compare_arms import compare_arms
+from runner.gate.comparison import Comparison
+from runner.gate.human_check import hear
+from runner.gate.judge_correction import correct
+from runner.gate.noise_band import resolved
 from runner.record.rundir import RunDir, is_run
 
 __all__ = ["Arm", "Comparison", "compare", "compare_arms", "correct", "hear", "open_arm", "resolved"]

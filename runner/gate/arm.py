@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.analysis.summary import ALL, COMPARABLE, PATCHED, summary_of
 from runner.config import GateConfig
 from runner.errors import RecordError, UsageError
-from runner.gate import twins
+from runner.gate import question_pairs
 from runner.record.columns import Columns, columns
 from runner.record.rundir import RunDir
 from runner.score.retrieval import SHARES
-from runner.summary import ALL, COMPARABLE, PATCHED, summary_of
 from runner.types import CORRECT, LABELS
 
 ACCURACY: Final = "accuracy_abstain_wrong"  # correct / (correct + wrong + abstained)
@@ -74,7 +74,7 @@ class Arm:
         groups = self.summary["groups"]
         name = COMPARABLE if self.settings.categories == "comparable" else ALL
         value = groups.get(name + PATCHED, groups.get(name, {})).get(self.metric)
-        if value is None and self.metric in twins.PARTS and self.scored:
+        if value is None and self.metric in question_pairs.PARTS and self.scored:
             value = self.values[self.headline_rows & self.data.ok & np.isfinite(self.values)].mean()
         return float(value) if isinstance(value, int | float) else None
 
@@ -155,11 +155,11 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
     """
     instrument = run.instrument()
     metric = instrument["harness"].get("headline", ACCURACY) if settings.metric == "auto" else settings.metric
-    parts = twins.PARTS.get(metric) or (() if metric == ACCURACY else (metric, PUBLISHED + metric))
+    parts = question_pairs.PARTS.get(metric) or (() if metric == ACCURACY else (metric, PUBLISHED + metric))
     data = columns(run, parts)
     _whole(run, instrument, data)
-    if metric in twins.PARTS:
-        data = twins.joined(data, metric, PUBLISHED + metric)
+    if metric in question_pairs.PARTS:
+        data = question_pairs.joined(data, metric, PUBLISHED + metric)
     axis = instrument["rows"].get("axis")
     if metric == ACCURACY and axis == "recall":
         raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from runner import lookup
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
-from runner.harness.parts.contract import class_problems, own_code, place_of, scenario_problem
-from runner.harness.parts.patches import PatchReport
-from runner.record.identity import IdSet
+from runner.harness._base.checks import class_problems, own_code, place_of, scenario_problem
+from runner.harness._base.gold_patches import PatchReport
+from runner.record.id_set import IdSet
 from runner.types import Hit, Label, Question, Scenario
 
 _HOME: Final = Path(__file__).resolve().parent
@@ -90,7 +90,7 @@ class Harness:
     # Its answers name a category: the metrics ``said_<category>`` (1 or 0) of every row give F1 by category, macro-F1.
     classifies: ClassVar[bool] = False
     # An answerable question and its unanswerable twin share a cluster: a summary scores whole pairs as well
-    # (:func:`runner.score.support.group_scores`).
+    # (:func:`runner.score.musique.group_scores`).
     paired: ClassVar[bool] = False
     Settings: ClassVar[type[Strict]] = NoSettings
 

@@ -4,8 +4,8 @@
 """
 
 from runner.http.address import is_loopback, unusable
-from runner.http.gate import Gate, gate_of
 from runner.http.policy import HttpFault, Policy, Reply, call, retry_after, start_of
+from runner.http.throttle import Gate, gate_of
 
 __all__ = [
     "Gate",

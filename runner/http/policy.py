@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from runner.errors import RunnerError
-from runner.http.gate import Gate
+from runner.http.throttle import Gate
 from runner.safe import mask
 
 

@@ -14,24 +14,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar
 
 from msgspec import Struct
 
 from runner import lookup
 from runner.config import Strict, checked
+from runner.data.source import Source
 from runner.types import Gold
-
-
-@dataclass(frozen=True)
-class Source:
-    """One file to import. Where it lies goes into no record; its name, its bytes' sha256 and its size do."""
-
-    path: Path
-    name: str
-    sha256: str
-    size: int
 
 
 class Given(Struct, kw_only=True):

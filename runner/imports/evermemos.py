@@ -12,12 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from runner.data.results_files import document
+from runner.data.results_values import field, gold, identifier, listed, mapping, optional, text, word
+from runner.data.source import Source
 from runner.errors import DatasetError
-from runner.imports import Format, Given, Results, Source
-from runner.imports._files import document
-from runner.imports._labels import label_of
-from runner.imports._locomo import ADVERSARIAL, HARNESS, NAMES
-from runner.imports._values import field, gold, identifier, listed, mapping, optional, text, word
+from runner.imports import Format, Given, Results
+from runner.imports._shared.labels import label_of
+from runner.imports._shared.locomo import ADVERSARIAL, HARNESS, NAMES
 
 _ID = re.compile(r"locomo_(\d{1,4})_qa(\d{1,6})")
 

@@ -18,11 +18,12 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from runner.config import Strict
+from runner.data.results_values import gold, identifier, listed, mapping, text, word
+from runner.data.source import Source
 from runner.errors import DatasetError, UsageError
-from runner.imports import Format, Given, Results, Source
-from runner.imports._eval_log import open_log
-from runner.imports._labels import MISSING, label_of, short
-from runner.imports._values import gold, identifier, listed, mapping, text, word
+from runner.imports import Format, Given, Results
+from runner.imports._shared.eval_log import open_log
+from runner.imports._shared.labels import MISSING, label_of, short
 from runner.types import ABSTAIN, CORRECT, JUDGE_ERROR, JUDGE_UNPARSEABLE, LABELS, READER_ERROR, WRONG
 
 _LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0}

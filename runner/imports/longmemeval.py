@@ -17,12 +17,13 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 
 from runner.config import Strict
+from runner.data.results_files import records
+from runner.data.results_values import field as required
+from runner.data.results_values import gold, identifier, optional, text, word
+from runner.data.source import Source
 from runner.errors import DatasetError
-from runner.imports import Format, Given, Results, Source
-from runner.imports._files import records
-from runner.imports._labels import label_of
-from runner.imports._values import field as required
-from runner.imports._values import gold, identifier, optional, text, word
+from runner.imports import Format, Given, Results
+from runner.imports._shared.labels import label_of
 from runner.types import JUDGE_ERROR, READER_ERROR
 
 _LABELS: Final = ("autoeval_label", "evaluation", "label")

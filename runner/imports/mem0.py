@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from runner.data.results_files import document
+from runner.data.results_values import field, gold, listed, mapping, optional, text, word
+from runner.data.source import Source
 from runner.errors import DatasetError
-from runner.imports import Format, Given, Results, Source
-from runner.imports._files import document
-from runner.imports._labels import label_of
-from runner.imports._locomo import ADVERSARIAL, CONVERSATIONS, HARNESS, NAMES, answerable
-from runner.imports._values import field, gold, listed, mapping, optional, text, word
+from runner.imports import Format, Given, Results
+from runner.imports._shared.labels import label_of
+from runner.imports._shared.locomo import ADVERSARIAL, CONVERSATIONS, HARNESS, NAMES, answerable
 
 _SCORE: Final = "llm_score"
 

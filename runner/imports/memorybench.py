@@ -15,12 +15,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from runner.data.results_files import document
+from runner.data.results_values import field, gold, identifier, listed, mapping, optional, text, word
+from runner.data.source import Source
 from runner.errors import DatasetError
-from runner.imports import Format, Given, Results, Source
-from runner.imports._files import document
-from runner.imports._labels import label_of
-from runner.imports._locomo import ADVERSARIAL, HARNESS
-from runner.imports._values import field, gold, identifier, listed, mapping, optional, text, word
+from runner.imports import Format, Given, Results
+from runner.imports._shared.labels import label_of
+from runner.imports._shared.locomo import ADVERSARIAL, HARNESS
 
 _LOCOMO_ID: Final = re.compile(r"(conv-\d{1,4})-q(\d{1,6})")
 _LOCOMO_TYPES: Final = {

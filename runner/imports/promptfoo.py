@@ -18,11 +18,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from runner.config import digest
+from runner.data.results_files import document, records
+from runner.data.results_values import identifier, listed, mapping, optional, text, word
+from runner.data.source import Source
 from runner.errors import DatasetError
-from runner.imports import Format, Given, Results, Source
-from runner.imports._files import document, records
-from runner.imports._labels import MISSING
-from runner.imports._values import identifier, listed, mapping, optional, text, word
+from runner.imports import Format, Given, Results
+from runner.imports._shared.labels import MISSING
 from runner.types import CORRECT, JUDGE_ERROR, READER_ERROR, WRONG, Gold
 
 _ERROR: Final = 2  # of failureReason

@@ -26,11 +26,12 @@ import yaml
 from pydantic import ValidationError, model_validator
 
 from runner.config import Strict, own_path, problems
+from runner.data.results_files import records, table
+from runner.data.results_values import gold, identifier, mapping, optional, text, word
+from runner.data.source import Source
 from runner.errors import UsageError
-from runner.imports import Format, Given, Results, Source
-from runner.imports._files import records, table
-from runner.imports._labels import MISSING, label_of, short
-from runner.imports._values import gold, identifier, mapping, optional, text, word
+from runner.imports import Format, Given, Results
+from runner.imports._shared.labels import MISSING, label_of, short
 from runner.types import ABSTAIN, CORRECT, JUDGE_ERROR, JUDGE_UNPARSEABLE, OK, READER_ERROR, STATUSES, WRONG
 
 _SEPARATORS: Final = {".csv": ",", ".tsv": "\t"}

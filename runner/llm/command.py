@@ -15,8 +15,8 @@ from runner.dotted import at
 from runner.errors import EndpointUnusable, ModelFault
 from runner.http import start_of
 from runner.llm import Model, Request, estimated
+from runner.llm.json_in_text import json_objects
 from runner.llm.prices import Prices
-from runner.llm.replies import json_objects
 from runner.process import Child, cannot_run
 from runner.types import Completion, Usage
 

@@ -1,8 +1,8 @@
 """The judge: an answer as a request, and a reply as a label.
 
 Which rubric grades a question is the judge's own choice, unless the benchmark has one for it (``Question.rubric``). A
-rubric file says in a line ``<!-- reply: … -->`` what the judge replies with (:mod:`runner.llm.verdicts`); what a reply
-does not say exactly once is ``judge_unparseable``, never WRONG.
+rubric file says in a line ``<!-- reply: … -->`` what the judge replies with (:mod:`runner.llm.judge_replies`); what a
+reply does not say exactly once is ``judge_unparseable``, never WRONG.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from runner.config import ModelConfig
 from runner.errors import ConfigError
 from runner.llm import Request, Requests
+from runner.llm.judge_replies import READINGS, parse
 from runner.llm.template import Template
-from runner.llm.verdicts import READINGS, parse
 from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, Completion, Label, Question
 
 __all__ = ["Judge", "parse"]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import RecordError
-from runner.record import columncache, journal
-from runner.record.identity import IdSet
+from runner.record import column_cache, journal
+from runner.record.id_set import IdSet
 from runner.record.rundir import RunDir
 from runner.types import CORRECT, GOLD_EXCLUDED, OK, STATUSES
 
@@ -110,8 +110,8 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
     RecordError
         When a line is damaged or a field is not of its kind.
     """
-    kept = columncache.place(run.rows_path, metrics)
-    found = None if kept is None else columncache.load(kept)
+    kept = column_cache.place(run.rows_path, metrics)
+    found = None if kept is None else column_cache.load(kept)
     if found is not None:
         fields: dict[str, Any] = {**found[0], **found[1]}
         with contextlib.suppress(KeyError, TypeError):  # of another version: read the rows
@@ -122,7 +122,7 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
         plain = {name: value for name, value in vars(read).items() if name != "values"}
         arrays = {name: value for name, value in plain.items() if isinstance(value, np.ndarray)}
         arrays |= {f"value {position}": read.values[name] for position, name in enumerate(metrics)}
-        columncache.keep(kept, arrays, {name: value for name, value in plain.items() if name not in arrays})
+        column_cache.keep(kept, arrays, {name: value for name, value in plain.items() if name not in arrays})
     return read
 
 

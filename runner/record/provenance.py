@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import runner
+from runner.errors import RecordError
+from runner.record.rundir import RunDir
 
 # What can change a number: recorded when installed.
 _LIBRARIES = (
@@ -79,3 +83,35 @@ def start() -> dict[str, Any]:
             "python": platform.python_implementation(),
         },
     }
+
+
+def answers_of(run: RunDir) -> str:
+    """The identity of a run's answers: runs that share it grade the same answers.
+
+    Raises
+    ------
+    RecordError
+        When its files cannot be read.
+    """
+    return _said(run.read_json("provenance.json"), "answers") or _sha256(run.texts_path)
+
+
+def is_regraded(run: RunDir) -> bool:
+    """Whether another run asked for the answers of this one."""
+    return bool(_said(run.read_json("provenance.json"), "answers"))
+
+
+def _said(provenance: Mapping[str, Any], name: str) -> str:
+    source = provenance.get("source")
+    value = source.get(name) if isinstance(source, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return hashlib.sha256(b"").hexdigest()
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror})") from None

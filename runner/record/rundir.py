@@ -21,7 +21,7 @@ import yaml
 
 from runner.config import Experiment, load
 from runner.errors import ConfigError, RecordError, UsageError
-from runner.record import files, journal, seal
+from runner.record import files, journal, signature
 from runner.safe import masked
 from runner.types import Call, Row, Texts
 
@@ -108,12 +108,12 @@ class RunDir:
         text = yaml.dump(dict(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
         self.write_text("config.yaml", text)
         if cache is not None:
-            self.write_text(seal.NAME, seal.made(text.encode(), cache) or "")
+            self.write_text(signature.NAME, signature.made(text.encode(), cache) or "")
 
     def sealed(self, cache: Path) -> bool:
         """Whether the config is still the one that this person's runner wrote."""
         try:
-            return seal.holds(self.path, self.config_path.read_bytes(), cache)
+            return signature.holds(self.path, self.config_path.read_bytes(), cache)
         except OSError:
             return False
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import runner
 from runner.config import flatten
 from runner.errors import RecordError
-from runner.record import seal
+from runner.record import signature
 from runner.record.rundir import FORMAT, RunDir
 
 PLAN: Final = "sweep.json"
@@ -53,13 +53,13 @@ def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[
     }
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     (path / PLAN).write_text(text, encoding="utf-8")
-    seal.put(path, text.encode(), cache)
+    signature.put(path, text.encode(), cache)
 
 
 def sealed(path: Path, cache: Path) -> bool:
     """Whether the plan is still the one that this person's runner wrote."""
     try:
-        return seal.holds(path, (path / PLAN).read_bytes(), cache)
+        return signature.holds(path, (path / PLAN).read_bytes(), cache)
     except OSError:
         return False
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from runner.calibration.file import COMPLETE, Calibration, Tally
 from runner.calibration.probes import KINDS, RIGHT, SPECIFIC, VAGUE, WORDS
 from runner.report.console import counted, text
-from runner.stats.calibration import CAVEATS
+from runner.stats.judge_error import CAVEATS
 
 _RATES = {RIGHT: "TPR", SPECIFIC: "FPR", VAGUE: "FPR"}
 

@@ -10,9 +10,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from runner.analysis.misses import ERROR, EXCLUDED, OUTCOMES, RIGHT, UNMEASURED, Miss, Missed
 from runner.report.console import category, counted, text
-from runner.report.missed import ERROR, EXCLUDED, OUTCOMES, RIGHT, UNMEASURED, Miss, Missed
-from runner.score.failure import STAGES, UNKNOWN
+from runner.score.failure_stage import STAGES, UNKNOWN
 from runner.types import Hit
 
 _CLIP: Final = 400  # characters of an answer or a context that a terminal shows; --json has all

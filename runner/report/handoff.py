@@ -13,10 +13,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from runner.analysis.handoff import told
 from runner.errors import RecordError
 from runner.record.rundir import RunDir
 from runner.report.console import counted, text
-from runner.report.handoff_rates import told
 from runner.report.run import figure
 
 _LISTED: Final = 15  # wrong predictions of a kind that a terminal shows; --json has all

@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from runner.experiment.judgecast import JudgeForecast
-from runner.experiment.rejudge import Regrade
-from runner.gate.judges import JudgeTable, Line
+from runner.analysis.judge_table import JudgeTable, Line
+from runner.experiment.plan.regrade_forecast import JudgeForecast
+from runner.experiment.regrade import Regrade
 from runner.record.rundir import RunDir
 from runner.report.console import counted, text
 from runner.report.run import figure

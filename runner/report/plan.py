@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from runner.experiment.forecast import Forecast
+from runner.experiment.plan.forecast import Forecast
 from runner.report.console import text
 
 

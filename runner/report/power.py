@@ -9,9 +9,9 @@ from rich.table import Table
 
 from runner.report.console import counted, text
 from runner.stats.clustered import Bounds
-from runner.stats.planning import Needed
-from runner.stats.study import Outlook
-from runner.stats.widths import MOST_CLUSTERS, MOST_PAIRS, Width
+from runner.stats.planning.intervals import MOST_CLUSTERS, MOST_PAIRS, Width
+from runner.stats.planning.outlook import Outlook
+from runner.stats.planning.sample_size import Needed
 
 _STYLES = {"pass": "bold green", "fail": "bold red", "unresolved": "yellow"}
 _WHY = {

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from runner.experiment.sitting import Observer
+from runner.experiment.session import Observer
 from runner.types import OK, Row
 
 _EVERY_S = 10.0  # between plain lines

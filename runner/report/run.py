@@ -9,14 +9,14 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from runner.analysis.smoke import smoke_of
+from runner.analysis.summary import ALL, COMPARABLE, summary_of
+from runner.early_stop.watch import watched_so_far
 from runner.experiment import Ready
-from runner.experiment.retrieving import SOURCES_UNTOLD
-from runner.experiment.watching import watched_so_far
-from runner.gate.smoke import smoke_of
+from runner.experiment.search import SOURCES_UNTOLD
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
-from runner.score.simplified import PREFIXES, SUFFIXES, WARNING
-from runner.summary import ALL, COMPARABLE, summary_of
+from runner.score.lexical_answers import PREFIXES, SUFFIXES, WARNING
 
 _UNDECLARED = "capabilities_undeclared"  # the flag of a row whose system left something to be assumed
 

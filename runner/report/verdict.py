@@ -8,9 +8,9 @@ from rich.console import Group as Lines
 from rich.table import Table
 
 from runner.gate import Arm, Comparison
+from runner.gate.sweep import Gate, Group
 from runner.report.console import category, counted, text
 from runner.stats.verdict import Verdict
-from runner.sweep import Gate, Group
 
 _STYLES = {
     "pass": "bold green",

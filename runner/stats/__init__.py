@@ -7,31 +7,31 @@ nothing. Results print in a line and export with ``to_dict`` and ``to_json``.
 >>> print(judge_pairs([0] * 60, [1] * 8 + [0] * 52))
 PASS; +13.3 pp; 95% CI +5.0 .. +21.7 pp (percentile); n = 60, 60 clusters, 8 discordant; detects about 12.9 pp
 
-====================  ==============================================================================
-``resample``          the seeded draw of clusters, exact to ``random.Random``, shared by many metrics
-``bootstrap``         :func:`~runner.stats.bootstrap.paired_bootstrap` and its :class:`Interval`
-``exact``             the same interval in the limit of infinitely many resamples
-``clustered``         intervals and exact tests for few clusters
-``interval``          the rule that picks the interval that decides
-``cautions``          ties, clusters all alike, passes on a handful of pairs
-``leverage``          would the verdict stand without any one cluster
-``verdict``           pass, fail or unresolved, and why; the null band
-``pairs``             :func:`~runner.stats.pairs.judge_pairs`: all of the above for two arms in one call
-``row``               one row of that call
-``pairing``           long tables to paired arrays, strict about ids and repeats
-``agreement``         majority labels, flip rate, kappa, accuracy and what errors could change
-``raters``            two judges of the same answers: agreement, and which accepts what the other does not
-``power``             sample size, minimum detectable effect, design effect, intraclass correlation
-``planning``          the same by the gate's own rule, for thresholds other than 0 too
-``design``            questions in clusters, what is assumed of the arms, what is asked of a run
-``widths``            how wide the intervals of a design are, and what the gate would say of them
-``layout``            wins and losses laid out in clusters, for those
-``study``             all of a plan in one call
-``multiple``          Holm and Benjamini-Hochberg
-``calibration``       what a judge's own errors do to a difference
-``powered``           prediction-powered inference from labels that people gave
-``sequential``        the e-value of a run that is watched while it goes on
-====================  ==============================================================================
+========================  ==============================================================================
+``resample``              the seeded draw of clusters, exact to ``random.Random``, shared by many metrics
+``bootstrap``             :func:`~runner.stats.bootstrap.paired_bootstrap` and its :class:`Interval`
+``exact``                 the same interval in the limit of infinitely many resamples
+``clustered``             intervals and exact tests for few clusters
+``interval``              the rule that picks the interval that decides
+``warnings``              ties, clusters all alike, passes on a handful of pairs
+``leverage``              would the verdict stand without any one cluster
+``verdict``               pass, fail or unresolved, and why; the null band
+``paired``                :func:`~runner.stats.paired.judge_pairs`: all of the above for two arms in one call
+``paired_row``            one row of that call
+``tables``                long tables to paired arrays, strict about ids and repeats
+``agreement``             majority labels, flip rate, kappa, accuracy and what errors could change
+``judge_agreement``       two judges of the same answers: agreement, and which accepts what the other does not
+``planning.power``        sample size, minimum detectable effect, design effect, intraclass correlation
+``planning.sample_size``  the same by the gate's own rule, for thresholds other than 0 too
+``planning.design``       questions in clusters, what is assumed of the arms, what is asked of a run
+``planning.intervals``    how wide the intervals of a design are, and what the gate would say of them
+``planning.layout``       wins and losses laid out in clusters, for those
+``planning.outlook``      all of a plan in one call
+``multiple``              Holm and Benjamini-Hochberg
+``judge_error``           what a judge's own errors do to a difference
+``prediction_powered``    prediction-powered inference from labels that people gave
+``sequential``            the e-value of a run that is watched while it goes on
+========================  ==============================================================================
 
 Everything here is in the unit of the values given: for 0/1 labels a difference of 0.04 is four points.
 """
@@ -44,11 +44,11 @@ from typing import Any, Final
 _WHERE: Final = {
     "paired_bootstrap": "bootstrap",
     "bootstrap_many": "bootstrap",
-    "judge_pairs": "pairs",
-    "judge_many": "pairs",
-    "pair_by_id": "pairing",
-    "majority_by_id": "pairing",
-    "correct_by_id": "pairing",
+    "judge_pairs": "paired",
+    "judge_many": "paired",
+    "pair_by_id": "tables",
+    "majority_by_id": "tables",
+    "correct_by_id": "tables",
     "band_from_null": "verdict",
     "cr3_interval": "clustered",
     "sign_flip_test": "clustered",
@@ -61,25 +61,25 @@ _WHERE: Final = {
     "stable_pairs": "agreement",
     "cohen_kappa": "agreement",
     "tally": "agreement",
-    "disagreement": "raters",
-    "pairs_needed": "power",
-    "minimum_detectable_effect": "power",
-    "design_effect": "power",
-    "intraclass_correlation": "power",
+    "disagreement": "judge_agreement",
+    "pairs_needed": "planning.power",
+    "minimum_detectable_effect": "planning.power",
+    "design_effect": "planning.power",
+    "intraclass_correlation": "planning.power",
     "holm": "multiple",
     "benjamini_hochberg": "multiple",
     "paired_wilcoxon": "multiple",
-    "JudgeRates": "calibration",
-    "correct_for_judge": "calibration",
+    "JudgeRates": "judge_error",
+    "correct_for_judge": "judge_error",
     "discordant_e_value": "sequential",
     "is_decided": "sequential",
-    "prediction_powered": "powered",
+    "prediction_powered": "prediction_powered",
     "SignWatch": "sequential",
-    "Design": "design",
-    "Assumed": "design",
-    "Goal": "design",
-    "outlook": "study",
-    "width_table": "widths",
+    "Design": "planning.design",
+    "Assumed": "planning.design",
+    "Goal": "planning.design",
+    "outlook": "planning.outlook",
+    "width_table": "planning.intervals",
 }
 
 __all__ = sorted(_WHERE)

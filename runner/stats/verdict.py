@@ -1,6 +1,6 @@
 """The verdict on a pair of arms: pass, fail or unresolved, why, and everything that belongs beside it.
 
-:mod:`runner.stats.pairs` makes one from the values of two arms.
+:mod:`runner.stats.paired` makes one from the values of two arms.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Verdict(Exportable):
         Means over the pairs, and B − A.
     percentile, deciding, deciding_kind, cr3
         The seed-exact interval, the one that decides and which it is, and CR3-t. When every pair is tied, what decides
-        is ``tie_bound`` (:func:`runner.stats.cautions.tie_bound`), as an interval without width proves nothing.
+        is ``tie_bound`` (:func:`runner.stats.warnings.tie_bound`), as an interval without width proves nothing.
     sign_flip
         Exact two-sided test of the cluster sums against ``min_delta``.
     mcnemar_p

@@ -301,7 +301,7 @@ def build(arm: ArmConfig) -> MemorySystem:
     ConfigError
         With every problem of the arm, or when a system other than the shipped oracle asks to read the gold.
     """
-    from runner.system._ingest import VERBATIM, split
+    from runner.system._rewrite.settings import VERBATIM, split
 
     kind = find(arm.system)
     rewrite, own = split(arm, kind)
@@ -315,14 +315,14 @@ def build(arm: ArmConfig) -> MemorySystem:
         )
     if rewrite.mode == VERBATIM:
         return system
-    from runner.system._rewritten import Rewritten
+    from runner.system._rewrite.rewritten import Rewritten
 
     return Rewritten(arm, system, rewrite)
 
 
 # Below the contract, on which both stand. A leading underscore keeps a module out of the look-up.
-from runner.system._build import build_version, is_shipped  # noqa: E402
-from runner.system._embedded import EmbeddedSystem  # noqa: E402
+from runner.system._base.build_id import build_version, is_shipped  # noqa: E402
+from runner.system._base.embedded import EmbeddedSystem  # noqa: E402
 
 __all__ = [
     "Capabilities",

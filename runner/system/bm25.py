@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.system import EmbeddedSystem, spoken
-from runner.system.parts.hits import hit_of, within
-from runner.system.parts.lexical import Lexical
-from runner.system.parts.ranking import order
+from runner.system._retrieval.bm25_index import Lexical
+from runner.system._retrieval.hits import hit_of, within
+from runner.system._retrieval.ranking import order
 from runner.types import Event, Query, Retrieval
 
 Store = tuple[Sequence[Event], Lexical]

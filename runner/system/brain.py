@@ -29,13 +29,13 @@ from runner.errors import ConfigError
 from runner.http import start_of
 from runner.process import exit_of
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
-from runner.system._bridge import Bridge, BridgeSettings
-from runner.system._declared import UNKNOWN, Settled
-from runner.system._jsonlines import Link
-from runner.system._pool import Pool
-from runner.system._serving import Served, Serving, Timeouts, build_of, placeholders
-from runner.system._trouble import Trouble
-from runner.system.parts.hits import within
+from runner.system._bridge.bridge import Bridge, BridgeSettings
+from runner.system._bridge.declared import UNKNOWN, Settled
+from runner.system._bridge.faults import Trouble
+from runner.system._bridge.json_lines import Link
+from runner.system._bridge.process import Served, Serving, Timeouts, build_of, placeholders
+from runner.system._bridge.process_pool import Pool
+from runner.system._retrieval.hits import within
 from runner.types import Checkpoint, Event, Hit, Query, Retrieval
 
 _CHARS_A_TOKEN: Final = 4  # as that benchmark counts

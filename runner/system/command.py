@@ -37,17 +37,17 @@ from runner.config import ArmConfig
 from runner.errors import ConfigError
 from runner.http import start_of
 from runner.system import Opening
-from runner.system._answers import AnswerPaths, UsagePaths, answer_of
-from runner.system._bridge import Bridge, BridgeSettings
-from runner.system._declared import Settled, Told
-from runner.system._hits import HitPaths, hits_of
-from runner.system._jsonlines import Link
-from runner.system._paths import NonEmpty
-from runner.system._pool import Pool
-from runner.system._serving import Served, Serving, Timeouts, build_of, placeholders
-from runner.system._settling import until
-from runner.system._template import of_query
-from runner.system._trouble import Refusal, Trouble
+from runner.system._bridge.answers import AnswerPaths, UsagePaths, answer_of
+from runner.system._bridge.bridge import Bridge, BridgeSettings
+from runner.system._bridge.declared import Settled, Told
+from runner.system._bridge.faults import Refusal, Trouble
+from runner.system._bridge.hits import HitPaths, hits_of
+from runner.system._bridge.json_lines import Link
+from runner.system._bridge.paths import NonEmpty
+from runner.system._bridge.polling import until
+from runner.system._bridge.process import Served, Serving, Timeouts, build_of, placeholders
+from runner.system._bridge.process_pool import Pool
+from runner.system._bridge.template import of_query
 from runner.types import Answer, Event, Query, Retrieval
 
 Op = Literal["probe", "reset", "write", "settle", "search", "ask", "holds", "drop_derived", "erase", "close"]

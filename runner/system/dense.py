@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from runner.system.parts.embedder import Vectors
-from runner.system.parts.hits import hit_of, within
-from runner.system.parts.ranking import order
-from runner.system.parts.vectors import VectorSystem
+from runner.system._retrieval.embedder import Vectors
+from runner.system._retrieval.hits import hit_of, within
+from runner.system._retrieval.ranking import order
+from runner.system._retrieval.vector_system import VectorSystem
 from runner.types import Event, Query, Retrieval
 
 Store = tuple[Sequence[Event], Vectors]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from runner.system.parts.replay import Replay
+from runner.system._retrieval.replay import Replay
 from runner.types import Event, Query
 
 

@@ -1,6 +1,6 @@
 """A memory system that is an HTTP server: which requests to send and where its answers hold what, all in YAML.
 
-Every step of the contract is a request with placeholders (:mod:`runner.system._template`)::
+Every step of the contract is a request with placeholders (:mod:`runner.system._bridge.template`)::
 
     base_url: http://127.0.0.1:8000
     reset:  {method: DELETE, path: "/users/{ns}", good: [404]}
@@ -29,16 +29,25 @@ from runner.dotted import at, described
 from runner.errors import ConfigError
 from runner.http import Reply, start_of
 from runner.system import Opening
-from runner.system._answers import answer_of
-from runner.system._bridge import Bridge, BridgeSettings
-from runner.system._client import Auth, Limits, Server, header_problems, headers_of, is_page, json_of, problems_of
-from runner.system._declared import Settled, Told
-from runner.system._hits import hits_of
-from runner.system._host import Host, Serve
-from runner.system._requests import About, Ask, Call, Search, Settle, Write
-from runner.system._settling import until
-from runner.system._template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown, url_part
-from runner.system._trouble import Trouble
+from runner.system._bridge.answers import answer_of
+from runner.system._bridge.bridge import Bridge, BridgeSettings
+from runner.system._bridge.declared import Settled, Told
+from runner.system._bridge.faults import Trouble
+from runner.system._bridge.hits import hits_of
+from runner.system._bridge.http_client import (
+    Auth,
+    Limits,
+    Server,
+    header_problems,
+    headers_of,
+    is_page,
+    json_of,
+    problems_of,
+)
+from runner.system._bridge.http_requests import About, Ask, Call, Search, Settle, Write
+from runner.system._bridge.polling import until
+from runner.system._bridge.server_process import Host, Serve
+from runner.system._bridge.template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown, url_part
 from runner.types import Answer, Event, Query, Retrieval
 
 

@@ -16,14 +16,14 @@ from msgspec import structs
 
 from runner.config import ArmConfig
 from runner.system import Capabilities, Opening, Prepared, Provenance, build_version, spoken
-from runner.system._inprocess import LibrarySystem
-from runner.system._threads import once
-from runner.system.parts import embed
-from runner.system.parts.cache import Cache
-from runner.system.parts.embedder import Embedder
-from runner.system.parts.hits import within
-from runner.system.parts.vectors import VectorSettings
-from runner.system.parts.words import clean
+from runner.system._base.library import LibrarySystem
+from runner.system._base.threads import once
+from runner.system._retrieval import embedder_providers
+from runner.system._retrieval.embedder import Embedder
+from runner.system._retrieval.hits import within
+from runner.system._retrieval.result_cache import Cache
+from runner.system._retrieval.vector_system import VectorSettings
+from runner.system._retrieval.words import clean
 from runner.types import Event, Hit, Query, Retrieval
 
 EXTRA: Final = "langgraph"
@@ -48,13 +48,13 @@ class LangGraphStore(LibrarySystem[Store]):
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
         self.cache = Cache(None)
-        self.embedder = embed.provider(self.settings.embedder)(self.settings.embedder, self.cache)
+        self.embedder = embedder_providers.provider(self.settings.embedder)(self.settings.embedder, self.cache)
         self._size = 0  # of a vector
 
     def missing(self) -> str | None:
         if importlib.util.find_spec("langgraph") is None or importlib.util.find_spec("langgraph.store") is None:
             return EXTRA
-        return embed.missing(self.settings.embedder)
+        return embedder_providers.missing(self.settings.embedder)
 
     async def open(self, opening: Opening) -> Provenance:
         self.require()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.errors import SearchError
 from runner.system import Capabilities
-from runner.system.parts.replay import Replay
+from runner.system._retrieval.replay import Replay
 from runner.types import Event, Query
 
 

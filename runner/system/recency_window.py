@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from runner.system.parts.hits import hit_of, within
-from runner.system.parts.replay import Replay
+from runner.system._retrieval.hits import hit_of, within
+from runner.system._retrieval.replay import Replay
 from runner.types import Event, Query, Retrieval
 
 

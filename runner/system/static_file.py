@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from runner.system import Capabilities
-from runner.system.parts.replay import Replay
+from runner.system._retrieval.replay import Replay
 from runner.types import Event, Query
 
 _WITHOUT_DOCUMENTS = frozenset({"locomo_qa", "synthetic_memory"})  # they hold messages, and facts

@@ -25,7 +25,7 @@ GATE = """
 import json, re, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from runner.sweep import gate
+from runner.gate.sweep import gate
 start = time.perf_counter()
 found = gate([Path(sys.argv[2])])
 print(json.dumps({"seconds": time.perf_counter() - start, "outcome": found.outcome,
@@ -39,8 +39,8 @@ def main() -> None:
     args = parser.parse_args()
     from recorded import answered, arm_config, write_run
 
+    from runner.analysis.summary import summarise
     from runner.record.rundir import RunDir
-    from runner.summary import summarise
 
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate("ab"):

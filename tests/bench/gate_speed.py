@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tests"))
 
 from runner.stats.bootstrap import paired_bootstrap
-from runner.stats.pairs import judge_many
+from runner.stats.paired import judge_many
 from runner.stats.resample import Resampler, _kept_weights
 
 RESAMPLES = 10_000
@@ -96,9 +96,9 @@ def from_disk(arms: int, categories: int, n: int) -> None:
     """The whole gate of recorded runs: reading, summaries, comparability, statistics."""
     from recorded import answered, arm_config, write_run
 
+    from runner.analysis.summary import summarise
+    from runner.gate.sweep import gate
     from runner.record.rundir import RunDir
-    from runner.summary import summarise
-    from runner.sweep import gate
 
     with tempfile.TemporaryDirectory() as folder:
         for arm in range(arms):

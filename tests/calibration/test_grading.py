@@ -12,9 +12,9 @@ from calibrations import between, honest
 from servers import Stub
 
 from runner.calibration import file
-from runner.calibration.grading import Place
-from runner.calibration.making import make
-from runner.calibration.setup import prepare
+from runner.calibration.calibrate import make
+from runner.calibration.prepare import prepare
+from runner.calibration.session import Place
 from runner.config import Experiment, load
 from runner.errors import ConfigError, EndpointUnusable, Refused, RunnerError, Stopped, UsageError
 from runner.types import Row

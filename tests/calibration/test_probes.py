@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from runner.calibration import phrases
+from runner.calibration import templates
 from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, plan, tells
 from runner.config import Dataset, HarnessConfig, SliceConfig
 from runner.errors import UsageError
@@ -44,15 +44,15 @@ def asked(number: int, *golds: str, category: str = "1", text: str = "What is it
 
 
 def test_no_template_is_a_refusal_or_doubles_a_full_stop() -> None:
-    for name in phrases.ANSWERS:
+    for name in templates.ANSWERS:
         for fact in ("7 May 2023", "a dog.", "{braces}", "no", "yes, twice"):
-            said = phrases.worded(name, fact)
+            said = templates.worded(name, fact)
             assert not is_abstention(said)
-            assert phrases.holds(said, fact)
+            assert templates.holds(said, fact)
             assert not said.endswith("..")
-    for name in phrases.VAGUE:
+    for name in templates.VAGUE:
         for question in ("When did the band play?", "Who?", "?", "Would you rather {fact}?"):
-            said = phrases.vague(name, question)
+            said = templates.vague(name, question)
             assert not is_abstention(said)
             assert "{topic}" not in said
 
@@ -70,8 +70,8 @@ def test_no_template_is_a_refusal_or_doubles_a_full_stop() -> None:
     ],
 )
 def test_the_topic_of_a_question(question: str, topic: str, asks: str) -> None:
-    assert phrases.topic(question) == topic
-    assert phrases.asks(question) == asks
+    assert templates.topic(question) == topic
+    assert templates.asks(question) == asks
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_the_topic_of_a_question(question: str, topic: str, asks: str) -> None:
     ],
 )
 def test_which_answers_may_be_the_same(one: str, other: str, same: bool) -> None:
-    assert phrases.same_answer(one, other) is same
-    assert phrases.same_answer(other, one) is same
+    assert templates.same_answer(one, other) is same
+    assert templates.same_answer(other, one) is same
 
 
 def test_a_fact_survives_by_its_words() -> None:
-    assert phrases.holds("It was on May 7, 2023.", "7 May 2023")
-    assert not phrases.holds("It was in May 2023.", "7 May 2023")
-    assert not phrases.holds("once", "once and once again")
+    assert templates.holds("It was on May 7, 2023.", "7 May 2023")
+    assert not templates.holds("It was in May 2023.", "7 May 2023")
+    assert not templates.holds("once", "once and once again")
 
 
 def test_categories_have_their_share_of_the_slice() -> None:
@@ -151,7 +151,7 @@ def test_a_vague_answer_does_not_hold_the_gold() -> None:
     for seed in range(20):
         made = plan(Small([either, asked(1, "tea")]), SliceConfig(), 9, seed)
         (vague,) = [probe for probe in made.probes if probe.id == "s/0#vague"]
-        assert vague.template in phrases.TOPICLESS
+        assert vague.template in templates.TOPICLESS
         assert "left" not in vague.text
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from recorded import answered, arm_config, write_run
 
-from runner.calibration.recorded import from_runs
+from runner.calibration.from_runs import from_runs
 from runner.errors import RecordError, Refused, UsageError
 from runner.types import Gold, Row, Texts
 

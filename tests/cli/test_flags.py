@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.cli.flags import Flags
+from runner.cli._words.flags import Flags
 from runner.errors import UsageError
 
 SHOP = Flags("shop", switches=("--json", "-m"), valued=("--limit", "--into"), many=("--row",))

@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from runner.cli.shorthand import written_out
+from runner.cli._words.shorthand import written_out
 from runner.errors import UsageError
 
 Cli = Callable[..., CompletedProcess[str]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from runner.cli import overrides
+from runner.cli._words import overrides
 from runner.cli.run import compose
 from runner.config import ModelConfig
 from runner.errors import ConfigError

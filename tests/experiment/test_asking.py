@@ -13,12 +13,12 @@ import pytest
 from answering_systems import ALL, EVENTS, FAILS, Answerer, Tiny
 from servers import Stub
 
+from runner.analysis.summary import summarise
 from runner.config import load
 from runner.errors import ConfigError, Stopped
 from runner.experiment import Ready, execute, prepare
-from runner.experiment.ready import _require_grading
+from runner.experiment.prepare import _require_grading
 from runner.record.rundir import RunDir
-from runner.summary import summarise
 from runner.system import Capabilities
 from runner.types import OK, READER_ERROR, Answer, Hit, Retrieval, Row
 
@@ -246,7 +246,7 @@ def test_lexical_scores_of_a_simplified_answer(tmp_path: Path) -> None:
 
 
 def type_of_simplifier(experiment):
-    from runner.experiment.simplifying import Simplifier
+    from runner.experiment.lexical_answers import Simplifier
 
     return Simplifier.of(experiment)
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from runner.config import load
-from runner.experiment.forecast import Forecast, forecast
-from runner.stats.power import minimum_detectable_effect
+from runner.experiment.plan.forecast import Forecast, forecast
+from runner.stats.planning.power import minimum_detectable_effect
 
 
 def planned(scenarios: int, questions: int = 4) -> Forecast:

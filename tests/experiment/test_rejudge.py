@@ -13,9 +13,10 @@ from servers import Stub
 
 from runner.config import ModelConfig, load
 from runner.errors import ConfigError, RecordError, Refused, RunnerError, Stopped, UsageError
-from runner.experiment import rejudge
-from runner.experiment.judgecast import forecast
-from runner.experiment.recorded import answers_of, open_recorded, sampled, stands_in
+from runner.experiment import regrade
+from runner.experiment.plan.regrade_forecast import forecast
+from runner.experiment.regrade.source import open_recorded, sampled, stands_in
+from runner.record.provenance import answers_of
 from runner.record.rundir import RunDir
 from runner.stats.allocation import shares
 from runner.types import Row
@@ -59,7 +60,7 @@ def regraded(path: Path, values: dict[str, Any], *, retry_errors: bool = False) 
     else:
         run.claim()
     try:
-        rejudge.execute(run, rejudge.prepare(experiment), Silent(), retry_errors=retry_errors)
+        regrade.execute(run, regrade.prepare(experiment), Silent(), retry_errors=retry_errors)
     finally:
         run.release()
     return run

@@ -10,7 +10,7 @@ import pytest
 
 from runner.config import RunConfig
 from runner.errors import IngestError, SearchError, Stopped
-from runner.experiment import returned
+from runner.experiment import system_guard
 from runner.experiment.spend import Spend
 from runner.record import journal
 from runner.types import Answer, Hit, Receipt, Retrieval, Usage
@@ -37,7 +37,7 @@ EVENTS = frozenset({"e1"})
 )
 def test_a_retrieval_of_wrong_parts_is_a_fault_of_its_question(value, said):
     with pytest.raises(SearchError) as fault:
-        returned.retrieval(value, EVENTS)
+        system_guard.retrieval(value, EVENTS)
     assert said in str(fault.value)
 
 
@@ -59,21 +59,23 @@ def test_a_retrieval_of_wrong_parts_is_a_fault_of_its_question(value, said):
 )
 def test_an_answer_of_wrong_parts_is_a_fault_of_its_question(value, said):
     with pytest.raises(SearchError) as fault:
-        returned.answer(value, EVENTS)
+        system_guard.answer(value, EVENTS)
     assert said in str(fault.value)
 
 
 def test_a_write_that_returns_no_receipt_is_a_fault_of_the_history():
     with pytest.raises(IngestError, match="write must return a Receipt, and returned NoneType"):
-        returned.receipt(None)
+        system_guard.receipt(None)
     with pytest.raises(IngestError, match="at 'events'"):
-        returned.receipt(Receipt(events="3", sha256="", times="native"))
+        system_guard.receipt(Receipt(events="3", sha256="", times="native"))
 
 
 def test_numbers_of_an_array_library_and_lists_are_taken_as_what_they_are():
-    found = returned.retrieval(Retrieval(hits=[Hit(key="k", text="t", score=np.float32(1.5), sources=["e1"])]), EVENTS)
+    found = system_guard.retrieval(
+        Retrieval(hits=[Hit(key="k", text="t", score=np.float32(1.5), sources=["e1"])]), EVENTS
+    )
     assert found == Retrieval(hits=(Hit(key="k", text="t", score=1.5, sources=("e1",)),))
-    use = returned.answer(Answer(text="x", usage=Usage(input_tokens=np.int64(3), usd=np.float64(0.5))), None).usage
+    use = system_guard.answer(Answer(text="x", usage=Usage(input_tokens=np.int64(3), usd=np.float64(0.5))), None).usage
     assert use == Usage(input_tokens=3, usd=0.5)
 
 

@@ -20,12 +20,12 @@ from servers import Stub
 
 from runner.cli import main
 from runner.config import GateConfig, load
-from runner.experiment.baseline import baseline_of
-from runner.experiment.watching import begin, contradictions, watch_on
-from runner.gate import Comparison, compare
+from runner.early_stop.baseline import baseline_of
+from runner.early_stop.watch import begin, contradictions, watch_on
+from runner.gate import Comparison, compare_arms
+from runner.gate.sweep import gate
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import Job, write_plan
-from runner.sweep import gate
 from runner.types import Row
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -353,7 +353,7 @@ def pair(
     (one / "provenance.json").write_text(json.dumps({"run_id": "base"}))
     entry = {"against": "0-a", "against_run_id": "base", "metric": "accuracy_abstain_wrong", **(watched or {})}
     (two / "provenance.json").write_text(json.dumps({"run_id": "arm", "watched": [entry]}))
-    return compare(one, two, settings or GateConfig())
+    return compare_arms(one, two, settings or GateConfig())
 
 
 def test_seven_wins_pass_and_seven_losses_fail(tmp_path: Path) -> None:
@@ -462,7 +462,7 @@ def test_an_unfinished_baseline_decides_nothing(tmp_path: Path) -> None:
     pair(tmp_path, [1] * 7)
     rows = (tmp_path / "0-a" / "rows.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "0-a" / "rows.jsonl").write_text("".join(rows[:150]))
-    assert compare(tmp_path / "0-a", tmp_path / "1-b", GateConfig()).outcome == "incomplete"
+    assert compare_arms(tmp_path / "0-a", tmp_path / "1-b", GateConfig()).outcome == "incomplete"
 
 
 def test_a_watched_arm_that_never_decided_is_judged_at_its_end(tmp_path: Path) -> None:
@@ -490,4 +490,4 @@ def test_a_damaged_record_of_the_watch_is_no_crash(tmp_path: Path) -> None:
     pair(tmp_path, [1] * 7)
     for value in ({"watched": 7}, {"watched": [None, {"metric": 3}]}, {"watched": [{"not": ["x"]}]}):
         (tmp_path / "1-b" / "provenance.json").write_text(json.dumps(value))
-        assert compare(tmp_path / "0-a", tmp_path / "1-b", GateConfig()).outcome == "incomplete"
+        assert compare_arms(tmp_path / "0-a", tmp_path / "1-b", GateConfig()).outcome == "incomplete"

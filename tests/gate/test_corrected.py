@@ -13,9 +13,9 @@ from recorded import answered, arm_config, write_run
 
 from runner.calibration.file import Calibration
 from runner.errors import Refused, UsageError
-from runner.gate import compare
+from runner.gate import compare_arms
+from runner.gate.sweep import gate
 from runner.report.verdict import pair_notes
-from runner.sweep import gate
 
 
 def arms(folder: Path, *, gains: int = 60, losses: int = 20, total: int = 400, **more: Any) -> tuple[Path, Path]:
@@ -191,7 +191,7 @@ def test_from_python(tmp_path: Path) -> None:
 
     a, b = arms(tmp_path)
     place = written(tmp_path / "cal", calibration())
-    pair = compare(a, b, GateConfig(calibration=str(place)))
+    pair = compare_arms(a, b, GateConfig(calibration=str(place)))
     assert pair.corrected is not None
     assert pair.corrected.specific.result.mean == pytest.approx(0.1 / 0.8)
-    assert compare(a, b).corrected is None
+    assert compare_arms(a, b).corrected is None

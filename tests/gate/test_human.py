@@ -13,10 +13,10 @@ import pytest
 from recorded import answered, arm_config, write_run
 
 from runner.errors import MissingExtra, Refused, UsageError
-from runner.gate.human import MIN_LABELLED
+from runner.gate.human_check import MIN_LABELLED
+from runner.gate.sweep import gate
 from runner.report.verdict import pair_notes
-from runner.stats.powered import prediction_powered
-from runner.sweep import gate
+from runner.stats.prediction_powered import prediction_powered
 
 _Z = 1.959963984540054
 

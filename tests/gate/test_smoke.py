@@ -11,9 +11,9 @@ import pytest
 from conftest import runs_in
 from recorded import arm_config, write_run
 
+from runner.analysis.smoke import Check, Smoke, over, reached, smoke_of
 from runner.cli.report import main as report
 from runner.cli.resume import main as resume
-from runner.gate.smoke import Check, Smoke, over, reached, smoke_of
 from runner.record.rundir import RunDir
 from runner.types import Row
 

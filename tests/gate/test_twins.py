@@ -8,9 +8,9 @@ import pytest
 from recorded import answered, arm_config, write_run
 
 from runner.config import GateConfig
-from runner.gate import Comparison, compare
+from runner.gate import Comparison, compare_arms
 from runner.record.rundir import RunDir
-from runner.score.support import GROUP_ANSWER_F1, group_scores
+from runner.score.musique import GROUP_ANSWER_F1, group_scores
 from runner.types import READER_ERROR, Row
 
 
@@ -33,7 +33,7 @@ def gated(tmp_path: Path, a: list[Row], b: list[Row]) -> Comparison:
         write_run(tmp_path / f"{at}-{name}", rows, arm=arm_config(name))
         for at, (name, rows) in enumerate((("a", a), ("b", b)))
     )
-    return compare(one, two, GateConfig(metric=GROUP_ANSWER_F1, max_error_share=0.5))
+    return compare_arms(one, two, GateConfig(metric=GROUP_ANSWER_F1, max_error_share=0.5))
 
 
 def test_declining_everything_is_worth_nothing(tmp_path: Path) -> None:

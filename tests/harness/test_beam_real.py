@@ -12,7 +12,7 @@ import pytest
 from runner.config import HarnessConfig, SliceConfig
 from runner.harness import build
 from runner.harness.beam import Beam
-from runner.harness.parts.beam.questions import GOLD
+from runner.harness.beam.questions import GOLD
 from runner.types import Scenario
 
 CHATS = {"1": 188, "2": 200, "9": 270, "18": 362}

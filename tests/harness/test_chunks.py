@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.harness.parts.chunks import chunks
+from runner.harness.memoryagentbench.chunks import chunks
 
 
 def pieces(text: str, tokens: int) -> list[str]:

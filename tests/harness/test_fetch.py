@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from runner.data import download as _fetch
+from runner.data.download import fetch
 from runner.errors import DatasetError
-from runner.harness.parts import fetch as _fetch
-from runner.harness.parts.fetch import fetch
 
 BODY = bytes(range(256)) * 4096  # 1 MiB
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -194,7 +194,7 @@ def test_a_refusal_is_told_at_once(server: Server, tmp_path: Path, status: str) 
 _CHILD = """
 import sys
 from pathlib import Path
-from runner.harness.parts.fetch import fetch
+from runner.data.download import fetch
 print(fetch("h", sys.argv[1], sys.argv[2], Path(sys.argv[3]), "data"), flush=True)
 """
 

@@ -20,10 +20,10 @@ from runner.config import ArmConfig, HarnessConfig, SliceConfig, load
 from runner.errors import ConfigError
 from runner.harness import build
 from runner.harness.handoff import SHIPPED
-from runner.harness.parts.handoff.files import spec_of
-from runner.harness.parts.handoff.lint import errors, notes
-from runner.harness.parts.handoff.make import SETS, flatten, told
-from runner.harness.parts.handoff.spec import FAMILIES, PHRASES, EventSpec, ScenarioSpec
+from runner.harness.handoff.lint import errors, notes
+from runner.harness.handoff.scenario_file import FAMILIES, PHRASES, EventSpec, ScenarioSpec
+from runner.harness.handoff.scenario_folder import spec_of
+from runner.harness.handoff.variants import SETS, flatten, told
 from runner.score.handoff import collapsed, score
 from runner.types import KINDS, Checkpoint
 
@@ -407,7 +407,7 @@ def test_a_change_of_the_filler_or_of_the_prose_shows():
     """Where this fails on purpose, raise VERSION in _handoff_make (prose, draws) or POOL_VERSION (sentences)."""
     import hashlib
 
-    from runner.harness.parts.handoff.make import VERSION, scenarios
+    from runner.harness.handoff.variants import VERSION, scenarios
 
     spec = SPECS["invoice-pdf"]
     fixed = spec.model_copy(update={"events": spec.events[:3] + spec.events[-2:]})

@@ -16,9 +16,9 @@ from runner.config import HarnessConfig
 from runner.errors import ConfigError, DatasetError
 from runner.harness import build
 from runner.harness.handoff import SHIPPED
-from runner.harness.parts.handoff.files import index, spec_of
-from runner.harness.parts.handoff.lint import notes
-from runner.harness.parts.handoff.spec import read_spec
+from runner.harness.handoff.lint import notes
+from runner.harness.handoff.scenario_file import read_spec
+from runner.harness.handoff.scenario_folder import index, spec_of
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

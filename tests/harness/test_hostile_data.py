@@ -26,10 +26,10 @@ from harness_samples import (
 )
 
 from runner.config import HarnessConfig, SliceConfig
+from runner.data.tables import rows
 from runner.errors import DatasetError
 from runner.harness import Harness, build
-from runner.harness.parts.patches import read_patches
-from runner.harness.parts.rows import rows
+from runner.harness._base.gold_patches import read_patches
 
 
 def harness_at(name: str, path: Path, patches: list[str] | None = None, **settings: Any) -> Harness:

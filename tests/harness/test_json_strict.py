@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from runner.data.json_stream import members, records
+from runner.data.jsonl import json_lines
+from runner.data.source import decode_json
+from runner.data.strict_json import Unsound, Whole, strictly
 from runner.errors import DatasetError
-from runner.harness.parts.jsonl import json_lines
-from runner.harness.parts.source import decode_json
-from runner.harness.parts.stream import members, records
-from runner.harness.parts.strict_json import Unsound, Whole, strictly
 
 # A text inside a list, and what is wrong with it; None: nothing.
 FACES = r"\ud83d\ude00"

@@ -12,7 +12,7 @@ from harness_samples import given_to_a_system
 
 from runner.config import HarnessConfig, SliceConfig
 from runner.harness import build
-from runner.harness.parts.longmemeval.items import ABSTENTION, TYPES
+from runner.harness.longmemeval.format import ABSTENTION, TYPES
 
 
 @pytest.fixture(scope="module")

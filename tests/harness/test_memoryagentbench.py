@@ -15,8 +15,8 @@ from runner.config import HarnessConfig, ModelConfig, SliceConfig
 from runner.errors import ConfigError, DatasetError
 from runner.harness import build
 from runner.harness.memoryagentbench import MemoryAgentBench
-from runner.harness.parts.memoryagentbench.movies import Movies, recommended
-from runner.harness.parts.memoryagentbench.rules import contains, matches, told
+from runner.harness.memoryagentbench.movies import Movies, recommended
+from runner.harness.memoryagentbench.rules import contains, matches, told
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Question, Scenario

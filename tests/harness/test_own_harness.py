@@ -12,9 +12,9 @@ from answering_systems import ALL, Tiny
 from msgspec.structs import replace
 
 from runner.errors import ConfigError, DatasetError
-from runner.experiment.measured import Measured
+from runner.experiment.benchmark_guard import Measured
 from runner.harness import code_of
-from runner.harness.parts.contract import class_problems
+from runner.harness._base.checks import class_problems
 from runner.types import Label
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from runner.config import Dataset
+from runner.data.source import datasets_dir, decode_json, read_source
 from runner.errors import DatasetError
-from runner.harness.parts.source import datasets_dir, decode_json, read_source
 
 BODY = b'[{"a": 1}]'
 SHA256 = hashlib.sha256(BODY).hexdigest()

@@ -14,7 +14,7 @@ import pytest
 from runner.config import HarnessConfig, SliceConfig
 from runner.errors import ConfigError
 from runner.harness import build
-from runner.harness.parts.synthetic.pools import LINKS, NAMES, ROUTINES, TOPICS
+from runner.harness.synthetic_memory.vocabulary import LINKS, NAMES, ROUTINES, TOPICS
 from runner.types import Hit
 
 

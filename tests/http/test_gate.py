@@ -75,7 +75,7 @@ def test_rare_rejections_shrink_by_a_tenth_at_most() -> None:
 
 def test_growth_waits_ten_times_the_pause_then_probes_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("runner.http.gate.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("runner.http.throttle.time.monotonic", lambda: now[0])
 
     async def main() -> None:
         gate = Gate(8)
@@ -109,7 +109,7 @@ def test_growth_waits_ten_times_the_pause_then_probes_with_one(monkeypatch: pyte
 
 def test_an_unused_limit_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("runner.http.gate.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("runner.http.throttle.time.monotonic", lambda: now[0])
 
     async def main() -> None:
         gate = Gate(8)

@@ -16,9 +16,9 @@ from conftest import ROOT, runs_in
 from imported import bring, command, write_json, write_lines
 
 from runner import imports
-from runner.cli import importing
+from runner.cli import import_
 from runner.errors import RecordError
-from runner.imports import _write
+from runner.imports._shared import write
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 DECLARED = ("reader=same", "judge=same", "dataset=same", "protocol=same", "system=treatment")
@@ -290,10 +290,10 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: p
     def full(*_: Any) -> None:
         raise RecordError("no room")
 
-    monkeypatch.setattr(_write, "summarise", full)
+    monkeypatch.setattr(write, "summarise", full)
     for target, stays in ((tmp_path / "new" / "deep" / "run", False), (tmp_path / "there", True)):
         with pytest.raises(RecordError, match="no room"):
-            _write.write(arms, target)
+            write.write(arms, target)
         assert target.exists() == stays
     assert sorted(path.name for path in tmp_path.iterdir()) == ["f.json", "there"]
     assert not list((tmp_path / "there").iterdir())
@@ -323,5 +323,5 @@ def test_every_format_and_flag_is_documented() -> None:
         assert f"### {name}" in page or name.replace("_", "-") in page, name
         for flag in imports.find(name).Settings.model_fields:
             assert f"--{flag}" in page, flag
-    for flag in (*importing._ONCE, *importing._MANY):
+    for flag in (*import_._ONCE, *import_._MANY):
         assert f"`{flag} " in page, flag

@@ -168,7 +168,7 @@ def test_damage_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.imports._eval_log.DOCUMENT", 1 << 16)
+    monkeypatch.setattr("runner.imports._shared.eval_log.DOCUMENT", 1 << 16)
     file = zipped(tmp_path / "bomb.eval", head(), sample("a", "C", padding="0" * (1 << 20)))
     assert file.stat().st_size < 1 << 14
     with pytest.raises(DatasetError, match="unpacked"):

@@ -9,7 +9,7 @@ import pytest
 from imported import bring, rows, said, texts, write_json
 
 from runner.errors import DatasetError
-from runner.imports._locomo import CONVERSATIONS, answerable
+from runner.imports._shared.locomo import CONVERSATIONS, answerable
 
 
 def entry(i: int, score: Any = 1, category: str = "4") -> dict[str, Any]:

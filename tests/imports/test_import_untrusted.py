@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from imported import bring, rows, said, write_json, write_lines
 
+from runner.data import results_files
 from runner.errors import ConfigError, UsageError
-from runner.imports import _files
 
 GOOD = '{"question_id": "q0", "hypothesis": "h", "label": "yes"}'
 
@@ -62,8 +62,8 @@ def test_a_byte_order_mark_and_numbers_as_ids_are_read(tmp_path: Path) -> None:
 
 
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_files, "DOCUMENT", 1000)
-    monkeypatch.setattr(_files, "LINE", 500)
+    monkeypatch.setattr(results_files, "DOCUMENT", 1000)
+    monkeypatch.setattr(results_files, "LINE", 500)
     large = write_json(tmp_path / "large.json", [json.loads(GOOD)] * 30)
     with pytest.raises(UsageError, match="a JSON document is read up to"):
         bring("longmemeval", large)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from runner.cli import overrides
+from runner.cli._words import overrides
 from runner.cli.run import compose
 from runner.config import ModelConfig, conf_dir, load
 from runner.errors import ConfigError

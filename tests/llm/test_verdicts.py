@@ -12,7 +12,7 @@ from runner.config import ModelConfig
 from runner.errors import ConfigError
 from runner.llm import Request
 from runner.llm.judge import Judge
-from runner.llm.verdicts import READINGS, of_points, scored, summary, yes_no
+from runner.llm.judge_replies import READINGS, of_points, scored, summary, yes_no
 from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, LABELS, WRONG, Completion, Gold, Label, Question
 
 JUDGE = ModelConfig(name="j", provider="fake", model="lexical", rubric="locomo_lenient")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from recorded import answered, arm_config, write_run
 
-from runner.record import columncache
+from runner.record import column_cache
 from runner.record.columns import columns
 from runner.record.rundir import RunDir
 
@@ -16,7 +16,7 @@ from runner.record.rundir import RunDir
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
     monkeypatch.setenv("MEMORY_RUNNER_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(columncache, "WORTH", 1)
+    monkeypatch.setattr(column_cache, "WORTH", 1)
     rows = [
         answered(0, True, labels=("CORRECT", "WRONG", "CORRECT"), metrics={"mrr": 0.5}),
         answered(1, False, labels=("WRONG", "judge_error", "WRONG")),
@@ -68,6 +68,6 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(run: RunDir, tmp_
 
 def test_the_oldest_go_when_there_is_no_room(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns(run, [])
-    monkeypatch.setattr(columncache, "_ROOM", 1)
+    monkeypatch.setattr(column_cache, "_ROOM", 1)
     columns(run, ["mrr"])
     assert len(list((tmp_path / "cache" / "columns").iterdir())) == 1

@@ -15,11 +15,11 @@ import pytest
 from conftest import command_environment
 from recorded import answered, arm_config, write_run
 
+from runner.analysis.misses import Missed
 from runner.cli import main
 from runner.record.rundir import RunDir
 from runner.report import failures
-from runner.report.missed import Missed
-from runner.score.failure import STAGES
+from runner.score.failure_stage import STAGES
 from runner.types import GOLD_EXCLUDED, NO_SOURCE_OF_TRUTH, Gold, Hit, Passage, Row, Texts
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]

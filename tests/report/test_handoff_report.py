@@ -10,9 +10,9 @@ import pytest
 from recorded import answered, arm_config, write_run
 from rich.console import Console
 
+from runner.analysis.handoff import told
 from runner.record.rundir import RunDir
 from runner.report.handoff import entry, section
-from runner.report.handoff_rates import told
 from runner.types import NO_SOURCE_OF_TRUTH, Fact, Gold, Row, Texts
 
 # scenario: family, skill, expected

@@ -11,8 +11,8 @@ import pytest
 from answersets import item, plain_items, write_source
 from rich.console import Console
 
+from runner.analysis.judge_table import JudgeTable, judge_table, judge_tables, sharing
 from runner.errors import UsageError
-from runner.gate.judges import JudgeTable, judge_table, judge_tables, sharing
 from runner.record.rundir import RunDir
 from runner.report.judges import judge_tables as printed
 from runner.types import GOLD_EXCLUDED

@@ -9,12 +9,12 @@ from pathlib import Path
 from recorded import arm_config, write_run
 from rich.console import Console
 
-from runner.experiment.forecast import Forecast
+from runner.analysis.summary import summarise
+from runner.experiment.plan.forecast import Forecast
 from runner.record.rundir import RunDir
 from runner.report.plan import plan_tables
 from runner.report.run import footnotes, run_table
-from runner.stats.design import GUESSED
-from runner.summary import summarise
+from runner.stats.planning.design import GUESSED
 from runner.types import Row, Usage
 
 
@@ -65,7 +65,7 @@ def test_tokens_that_nobody_told_are_unknown(tmp_path: Path) -> None:
     summary = summarise(run, instrument)
 
     def told(usage: Usage) -> str:
-        from runner.summary import spent
+        from runner.analysis.summary import spent
 
         (line,) = [x for x in footnotes(instrument, {**summary, "usage": {"ask": spent(usage)}}) if x.startswith("ask")]
         return line

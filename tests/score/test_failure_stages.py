@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from runner.score.failure import (
+from runner.score.failure_stage import (
     COMPRESSION_LOSS,
     EXTRACTION,
     GRAPH_RESOLUTION,

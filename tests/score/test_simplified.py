@@ -9,7 +9,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
 
 from runner.score.lexical import squad_tokens
-from runner.score.simplified import SUFFIXES, lexical_scores, simplified_by_rule
+from runner.score.lexical_answers import SUFFIXES, lexical_scores, simplified_by_rule
 
 
 @pytest.mark.parametrize(

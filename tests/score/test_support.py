@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.score.delivered import answer_recall, content_words
-from runner.score.support import group_scores, support_f1
+from runner.score.answer_words import answer_recall, content_words
+from runner.score.musique import group_scores, support_f1
 from runner.types import Row
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.score.verbatim import alternatives, stands, tokens
+from runner.score.wording import alternatives, stands, tokens
 
 
 def holds(gold: str, *texts: str) -> bool:

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from runner.errors import UsageError
-from runner.stats.calibration import JudgeRates, correct_for_judge
+from runner.stats.judge_error import JudgeRates, correct_for_judge
 
 
 def test_by_hand() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import runner.stats
 from runner.errors import UsageError
-from runner.stats import correct_by_id, judge_pairs, majority_by_id, pair_by_id
+from runner.stats import correct_by_id, majority_by_id, pair_by_id, paired
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,7 +70,7 @@ def test_what_does_not_pair_is_refused(change: dict[str, object], message: str) 
 def test_a_missing_cluster_never_reaches_a_verdict() -> None:
     found = pair_by_id(["x", "y"], [0, 1], ["x", "y"], [1, 1], {"x": "c", "y": float("nan")})
     with pytest.raises(UsageError, match="no cluster"):
-        judge_pairs(found.a, found.b, found.clusters)
+        paired(found.a, found.b, found.clusters)
 
 
 def test_majorities() -> None:
@@ -91,7 +91,7 @@ def test_results_print_in_one_line_and_export() -> None:
     rates = JudgeRates(9, 10, 1, 10)
     sums = np.array([3.0, 1.0, 2.0])
     results = [
-        judge_pairs([0] * 9, [1] * 9),
+        paired([0] * 9, [1] * 9),
         paired_bootstrap([1, 0, 1]),
         rates,
         correct_for_judge(0.1, 0.0, 0.2, rates),

@@ -11,7 +11,7 @@ from runner.errors import UsageError
 from runner.stats.bootstrap import paired_bootstrap
 from runner.stats.clustered import mcnemar_p, widened
 from runner.stats.multiple import holm
-from runner.stats.pairs import judge_many, judge_pairs
+from runner.stats.paired import judge_many, judge_pairs
 from runner.stats.verdict import Verdict, verdict_of
 
 

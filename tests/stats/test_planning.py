@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
-from runner.stats.design import Assumed, Design, Goal
-from runner.stats.layout import laid_out, packed
-from runner.stats.pairs import judge_pairs
-from runner.stats.planning import detectable, needed
-from runner.stats.power import intraclass_correlation, pairs_needed
-from runner.stats.study import outlook
-from runner.stats.widths import Rule, Width, width, width_table
+from runner.stats.paired import judge_pairs
+from runner.stats.planning.design import Assumed, Design, Goal
+from runner.stats.planning.intervals import Rule, Width, width, width_table
+from runner.stats.planning.layout import laid_out, packed
+from runner.stats.planning.outlook import outlook
+from runner.stats.planning.power import intraclass_correlation, pairs_needed
+from runner.stats.planning.sample_size import detectable, needed
 
 
 def points(value: float) -> float:

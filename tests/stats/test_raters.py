@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.contingency_tables import mcnemar
 
 from runner.errors import UsageError
-from runner.stats.raters import disagreement
+from runner.stats.judge_agreement import disagreement
 from runner.types import ABSTAIN, CORRECT, JUDGE_ERROR, LABELS, WRONG
 
 

@@ -55,7 +55,7 @@ def test_refuses_columns_that_do_not_fit() -> None:
 def test_importing_costs_nothing() -> None:
     code = (
         "import sys, runner.stats; assert 'numpy' not in sys.modules; "
-        "import runner.stats.pairs, runner.stats.multiple, runner.stats.calibration; "
+        "import runner.stats.paired, runner.stats.multiple, runner.stats.judge_error; "
         "assert not any(name.split('.')[0] == 'scipy' for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from runner.errors import Refused
-from runner.stats.pairs import judge_pairs
+from runner.stats.paired import judge_pairs
 from runner.stats.verdict import Verdict, band_from_null, excludes_zero, verdict_of
 
 

@@ -11,9 +11,9 @@ from runner.config import load, odd_values
 from runner.dotted import at
 from runner.errors import ConfigError
 from runner.system import build
-from runner.system._answers import AnswerPaths, UsagePaths, answer_of
-from runner.system._hits import HitPaths, hits_of
-from runner.system._trouble import Trouble
+from runner.system._bridge.answers import AnswerPaths, UsagePaths, answer_of
+from runner.system._bridge.faults import Trouble
+from runner.system._bridge.hits import HitPaths, hits_of
 
 COMMAND = {"command": ["x"]}
 HTTP = {

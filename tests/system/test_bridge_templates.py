@@ -12,8 +12,8 @@ import pytest
 from runner.dotted import described
 from runner.process import Child, exit_of
 from runner.safe import secrets_in
-from runner.system._settling import State
-from runner.system._template import fill, fill_text, named, unknown, url_part
+from runner.system._bridge.polling import State
+from runner.system._bridge.template import fill, fill_text, named, unknown, url_part
 from tests.bridging import assert_gone
 
 VALUES: dict[str, Any] = {"k": 3, "ns": "a b", "none": None, "list": [1, 2], "text": 'say "hi"'}

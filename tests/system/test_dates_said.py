@@ -7,8 +7,8 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from runner.system.parts.dates import Span, asks_when, spans
-from runner.system.parts.temporal import Timeline
+from runner.system.hybrid.dates import Span, asks_when, spans
+from runner.system.hybrid.timeline import Timeline
 from runner.types import Event
 
 NOW = datetime(2023, 11, 30, 18, 0)

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from runner.errors import UsageError
-from runner.system.parts import onnx
-from runner.system.parts.cache import Cache
-from runner.system.parts.embed import BGE_PREFIX, FastEmbed
-from runner.system.parts.embedder import Embedder, EmbedderConfig
+from runner.system._retrieval import onnx_models
+from runner.system._retrieval.embedder import Embedder, EmbedderConfig
+from runner.system._retrieval.embedder_providers import BGE_PREFIX, FastEmbed
+from runner.system._retrieval.result_cache import Cache
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def opened(model: str) -> Embedder:
     return embedder
 
 
-@pytest.mark.skipif(not onnx.installed(), reason="needs onnxruntime")
+@pytest.mark.skipif(not onnx_models.installed(), reason="needs onnxruntime")
 def test_fastembed_runs_one_text_at_a_time_and_is_known_by_its_weights(seen: list[list[str]]) -> None:
     embedder = opened("BAAI/bge-base-en-v1.5")
     made = embedder.passages(["abc", "a"]).vectors
@@ -63,7 +63,7 @@ def test_fastembed_runs_one_text_at_a_time_and_is_known_by_its_weights(seen: lis
     assert embedder.identity == f"BAAI/bge-base-en-v1.5@sha256:{hashlib.sha256(b'weights').hexdigest()}"
 
 
-@pytest.mark.skipif(not onnx.installed(), reason="needs onnxruntime")
+@pytest.mark.skipif(not onnx_models.installed(), reason="needs onnxruntime")
 def test_another_model_has_no_prefix(seen: list[list[str]]) -> None:
     opened("sentence-transformers/all-MiniLM-L6-v2").query("q")
     assert seen == [["q"]]
@@ -86,7 +86,7 @@ def test_what_is_not_a_number_never_becomes_a_vector(bad: list[float]) -> None:
         Broken(EmbedderConfig(provider="fake"), Cache()).query("x")
 
 
-@pytest.mark.skipif(not onnx.installed(), reason="needs onnxruntime")
+@pytest.mark.skipif(not onnx_models.installed(), reason="needs onnxruntime")
 def test_a_model_without_a_file_is_unknown_and_kept_by_nobody(seen: list[list[str]], tmp_path: Path) -> None:
     (tmp_path / "model.onnx").unlink()  # what fastembed loaded is not where it is looked for
     shared = Cache(tmp_path / "shared")

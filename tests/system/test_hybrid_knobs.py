@@ -19,10 +19,10 @@ from runner.llm import Model, Request
 from runner.llm.prices import Price, Prices
 from runner.system import Opening, build
 from runner.system import hybrid as module
-from runner.system.parts import onnx
+from runner.system._retrieval import onnx_models
 from runner.types import Completion, Event, Gold, Query, Question, Retrieval, Scenario
 
-pytestmark = pytest.mark.skipif(not onnx.installed(), reason="needs the extra 'embed'")
+pytestmark = pytest.mark.skipif(not onnx_models.installed(), reason="needs the extra 'embed'")
 
 OFF: dict[str, Any] = {
     "graph": False,

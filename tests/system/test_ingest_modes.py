@@ -24,7 +24,7 @@ from runner.errors import ConfigError, EndpointUnusable, IngestError, SearchErro
 from runner.record.compare import compare
 from runner.record.instrument import WHY
 from runner.system import MemorySystem, Opening, build, receipt_of
-from runner.system.parts.notes import notes_in, parts_of, told
+from runner.system._rewrite.notes import notes_in, parts_of, told
 from runner.types import Event, Query
 
 NOON = datetime(2024, 3, 4, 12, 0)

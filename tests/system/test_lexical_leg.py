@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from runner.system.parts.lexical import Lexical
-from runner.system.parts.words import stems
+from runner.system._retrieval.bm25_index import Lexical
+from runner.system._retrieval.words import stems
 
 TEXTS = ["cat cat dog", "dog bird", "fish", "cat bird bird fish fish"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runner.system.parts import feedback
-from runner.system.parts.graph import TermGraph
-from runner.system.parts.ranking import diversify, fuse, order
+from runner.system._retrieval.ranking import diversify, fuse, order
+from runner.system.hybrid import followup
+from runner.system.hybrid.graph import TermGraph
 
 
 def test_ties_go_by_event_order() -> None:
@@ -59,7 +59,7 @@ def test_a_graph_without_the_words_of_the_question_scores_nothing(tokens: list[l
 
 
 def test_rocchio_by_hand() -> None:
-    moved = feedback.vector(
+    moved = followup.vector(
         np.array([1, 0], dtype=np.float32), np.array([[0, 1], [0, 1]], dtype=np.float32)
     )  # (1, .5) / √1.25
     np.testing.assert_allclose(moved, [2 / np.sqrt(5), 1 / np.sqrt(5)], rtol=1e-6)
@@ -67,9 +67,9 @@ def test_rocchio_by_hand() -> None:
 
 def test_feedback_terms_by_hand() -> None:
     # New words: rare (twice, in 1 of 100 events) and common (once, in 99). Together they weigh .4 of the question.
-    weights = feedback.terms(["q"], [["q", "rare", "common"], ["rare"]], {"rare": 1, "common": 99}, 100)
+    weights = followup.terms(["q"], [["q", "rare", "common"], ["rare"]], {"rare": 1, "common": 99}, 100)
     rare, common = 2 * np.log(1 + 100 / 2), np.log(1 + 100 / 100)
     assert weights["q"] == 1.0
     assert weights["rare"] == pytest.approx(0.4 * rare / (rare + common))
     assert weights["common"] == pytest.approx(0.4 * common / (rare + common))
-    assert feedback.terms(["q", "q"], [["q"]], {}, 1) == {"q": 2.0}
+    assert followup.terms(["q", "q"], [["q"]], {}, 1) == {"q": 2.0}

@@ -16,7 +16,7 @@ from conftest import ROOT
 from runner.config import ArmConfig
 from runner.errors import SearchError
 from runner.system import EmbeddedSystem, Prepared
-from runner.system._threads import Threads
+from runner.system._base.threads import Threads
 from runner.types import Event, Hit, Query, Retrieval
 
 ARM = ArmConfig(name="own", system="own")

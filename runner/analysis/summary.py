@@ -1,0 +1,281 @@
+"""Recorded rows to metrics by category: derived, so that it can be rebuilt at any time, offline, without a model."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from runner.record import journal
+from runner.record.rundir import RunDir
+from runner.record.usage import add
+from runner.score.musique import group_scores
+from runner.stats.agreement import identical_share
+from runner.types import ABSTAIN, CORRECT, GOLD_EXCLUDED, GOLD_FIXED, LABELS, OK, STATUSES, WRONG, Ingest, Row, Usage
+
+COMPARABLE: Final = "overall_comparable"
+ALL: Final = "overall_all"
+PATCHED: Final = "_patched"  # suffix: the same without the questions whose gold a patch excludes
+
+
+@dataclass
+class _Group:
+    """Running sums of one set of questions."""
+
+    questions: int = 0
+    errors: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    sums: dict[str, float] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def take(self, row: Row) -> None:
+        self.questions += 1
+        if row.status != OK:
+            self.errors += 1
+            return
+        if row.label:
+            self.labels[row.label] += 1
+        for name, value in row.metrics.items():
+            if value is not None:
+                self.sums[name] = self.sums.get(name, 0.0) + value
+                self.counts[name] += 1
+
+    def told(self) -> dict[str, Any]:
+        """Metrics of the group; a metric without a denominator is ``None``, never NaN."""
+        graded = sum(self.labels.values())
+        measured = [n for name, n in self.counts.items() if name != "sources_per_hit"]
+        out: dict[str, Any] = {
+            "questions": self.questions,
+            "scored": graded or max(measured, default=0),
+            "errors": self.errors,
+        }
+        if graded:
+            correct, wrong = self.labels[CORRECT], self.labels[WRONG]
+            for label in LABELS:
+                out[label.lower()] = self.labels[label]
+            out["accuracy_abstain_wrong"] = correct / graded  # the gate's denominator
+            out["accuracy"] = _ratio(correct, correct + wrong)
+            out["accuracy_if_errors_wrong"] = correct / (graded + self.errors)
+            out["accuracy_if_errors_right"] = (correct + self.errors) / (graded + self.errors)
+            out["abstained"] = self.labels[ABSTAIN] / graded
+        for name in sorted(self.sums, key=_natural):
+            # Rounded, so that the order in which rows were finished does not show in the last digit.
+            out[name] = round(self.sums[name] / self.counts[name], 12)
+        return out
+
+
+def _ratio(a: int, b: int) -> float | None:
+    return a / b if b else None
+
+
+def _natural(name: str) -> tuple[str, int]:
+    head, _, tail = name.partition("@")
+    return (head, int(tail) if tail.isdigit() else 0)
+
+
+def _latest(rows: Iterable[Row]) -> Iterator[Row]:
+    """Each question's last row."""
+    last: dict[str, Row] = {}
+    for row in rows:
+        last[row.id] = row
+    yield from last.values()
+
+
+def summary_of(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The recorded summary while it still is one of the rows on disk, else a rebuilt one."""
+    written = run.summary()
+    try:
+        size = run.rows_path.stat().st_size
+    except OSError:
+        size = 0
+    return written if written.get("rows_bytes") == size and "groups" in written else summarise(run, recorded)
+
+
+def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that ``summary.json`` holds but the state.
+
+    Parameters
+    ----------
+    run
+        The run directory.
+    recorded
+        Its instrument, for categories and the expected number of questions.
+
+    Returns
+    -------
+    dict
+        ``groups`` maps ``overall_comparable``, ``overall_all`` and each category to its metrics. Questions whose row
+        is an error are counted and are in no denominator; the two bounds say what they could have changed.
+    """
+    ids = array("q", (hash(row.id) for row in run.rows()))
+    distinct = len(np.unique(np.frombuffer(ids, dtype=np.int64))) if ids else 0
+    rows = run.rows() if distinct == len(ids) else _latest(run.rows())
+
+    about = recorded["harness"]
+    comparable = set(about["comparable"])
+    names = about["categories"]
+    groups: dict[str, _Group] = {COMPARABLE: _Group(), ALL: _Group()}
+    patched: dict[str, _Group] = {COMPARABLE + PATCHED: _Group(), ALL + PATCHED: _Group()}
+    by_category: dict[str, _Group] = {}
+    by_tag: dict[tuple[str, str], _Group] = {}
+    tagged = about.get("tags", ())
+    retrieved: list[tuple[str, ...]] = []  # a digest a repeat, of memories that answer by themselves
+    statuses: Counter[str] = Counter()
+    flags: Counter[str] = Counter()
+    samples: dict[str, str] = {}  # the first error of each status
+    usage: dict[str, Usage] = {}
+    served: set[str] = set()
+    seconds = array("d")
+    first, last, repatched = float("inf"), float("-inf"), False
+    for row in rows:
+        statuses[row.status] += 1
+        if row.status != OK:
+            samples.setdefault(row.status, row.error)
+        flags.update(row.flags)
+        excluded = GOLD_EXCLUDED in row.flags
+        repatched = repatched or excluded or GOLD_FIXED in row.flags
+        groups[ALL].take(row)
+        by_category.setdefault(row.category, _Group()).take(row)
+        for tag in tagged:
+            if tag in row.tags:
+                by_tag.setdefault((tag, row.tags[tag]), _Group()).take(row)
+        if row.repeat_keys:
+            retrieved.append(row.repeat_keys)
+        if not excluded:
+            patched[ALL + PATCHED].take(row)
+        if row.category in comparable:
+            groups[COMPARABLE].take(row)
+            if not excluded:
+                patched[COMPARABLE + PATCHED].take(row)
+        for stage in ("search", "search model"):
+            if stage in row.usage:
+                usage[stage] = add(usage.get(stage), row.usage[stage])
+        if "search" in row.usage and "search_cached" not in row.flags:
+            seconds.append(row.usage["search"].seconds)
+        served.update(name for name in row.models if name)
+        if row.started:
+            first, last = min(first, row.started), max(last, row.started)
+    # Every call that was paid, those of questions that were asked again or never finished included.
+    for call in run.calls():
+        usage[call.role] = add(usage.get(call.role), call.completion.usage)
+    if repatched:
+        groups.update(patched)
+    told = {name: group.told() for name, group in groups.items()}
+    if about.get("macro"):
+        told[about["macro"]] = _averaged([by_category[key].told() for key in sorted(comparable & set(by_category))])
+    of_category = {key: by_category[key].told() for key in sorted(by_category, key=lambda c: (len(c), c))}
+    if about.get("classifies"):
+        told[COMPARABLE] |= classified(of_category, comparable)
+    told |= {f"{key} {names.get(key, key)}": group for key, group in of_category.items()}
+    order = {tag: at for at, tag in enumerate(tagged)}
+    for tag, value in sorted(by_tag, key=lambda item: (order[item[0]], _natural_text(item[1]))):
+        told[f"{tag}: {value}"] = by_tag[tag, value].told()
+    pairs = group_scores(run.rows()) if about.get("paired") else {}
+    whole = pairs.get("pairs")
+    if whole:
+        told["pairs"] = {"questions": 2 * whole, "scored": whole, "errors": 0, **pairs}
+    failed = sum(statuses[name] for name in STATUSES if name != OK)
+    return {
+        "rows_bytes": run.rows_path.stat().st_size if run.rows_path.exists() else 0,
+        "rows": distinct,
+        "left": max(0, int(recorded["census"]["questions"]) - distinct),
+        "errors": failed,
+        "error_share": failed / distinct if distinct else 0.0,
+        "statuses": dict(statuses),
+        "samples": samples,
+        "flags": dict(sorted(flags.items())),
+        "groups": told,
+        "usage": {stage: spent(usage[stage]) for stage in usage},
+        "ingest": _ingest(run),
+        "search_seconds": _percentiles(seconds),
+        **({"identical_share": identical_share(retrieved)} if retrieved else {}),
+        "served": sorted(served),
+        "window": [first, last] if distinct and first <= last else None,
+    }
+
+
+def _averaged(groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """The mean of every share over categories, each counting alike; a metric that one of them lacks is left out."""
+    counts = {name: sum(group[name] for group in groups) for name in ("questions", "scored", "errors")}
+    shares = (
+        [name for name in groups[0] if all(isinstance(group.get(name), float) for group in groups)] if groups else []
+    )
+    return {**counts, **{name: sum(group[name] for group in groups) / len(groups) for name in shares}}
+
+
+def classified(groups: Mapping[str, dict[str, Any]], categories: Collection[str]) -> dict[str, float | None]:
+    """F1 by category, written into ``groups``, and their mean: of answers that name a category.
+
+    A category's rows are those that are of it; ``said_<category>`` is the share of a category's rows whose answer named
+    it. A row that named none of them is a false negative of its own and no one's false positive. F1 is 0 where nothing
+    is right, and ``None`` where there is nothing: no row of the category, and none that named it.
+
+    Returns
+    -------
+    dict
+        ``macro_f1``: the unweighted mean over the categories that have one (scikit-learn's ``average="macro"``).
+    """
+    scored = {key: group["scored"] for key, group in groups.items() if key in categories}
+    named = {  # [category named][category of the rows]
+        key: {other: (groups[other].get(f"said_{key}") or 0.0) * scored[other] for other in scored}
+        for key in categories
+    }
+    found = []
+    for key in categories:
+        said, of_it = sum(named[key].values()), scored.get(key, 0)
+        right = named[key].get(key, 0.0)
+        f1 = 2 * right / (said + of_it) if said + of_it else None
+        if key in scored:
+            groups[key]["f1"] = None if f1 is None else round(f1, 12)
+        found += [] if f1 is None else [f1]
+    return {"macro_f1": round(sum(found) / len(found), 12) if found else None}
+
+
+def _natural_text(value: str) -> list[tuple[int, int, str]]:
+    """Numbers within a text in their order: 2k before 16k."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", value) if part]
+
+
+def spent(usage: Usage) -> dict[str, Any]:
+    """What one stage used, as JSON has it; money that is not known is ``"unknown"``."""
+    return {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "usd": "unknown" if usage.usd is None else round(usage.usd, 8),
+        "seconds": round(usage.seconds, 6),
+        "tokens": "measured" if usage.measured else "estimated",
+    }
+
+
+def _ingest(run: RunDir) -> dict[str, Any]:
+    scenarios = events = computed = reused = 0
+    written = settled = 0.0
+    for item in journal.read(run.path / "ingest.jsonl", Ingest):
+        scenarios += 1
+        events += item.receipt.events
+        computed += item.receipt.computed
+        reused += item.receipt.reused
+        written += item.write_seconds
+        settled += item.settle_seconds
+    return {
+        "scenarios": scenarios,
+        "events": events,
+        "seconds": round(written + settled, 6),
+        "embeddings_computed": computed,
+        "embeddings_reused": reused,
+    }
+
+
+def _percentiles(seconds: array[float]) -> dict[str, float] | None:
+    if not seconds:
+        return None
+    values = np.frombuffer(seconds, dtype=np.float64)
+    p50, p90 = np.percentile(values, [50, 90])
+    return {"p50": round(float(p50), 6), "p90": round(float(p90), 6)}

@@ -1,0 +1,100 @@
+"""Judges of the same answers on the command line: the table that stands where a gate has nothing to compare."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.errors import RecordError, RunnerError
+from runner.record.rundir import RunDir
+
+JUDGES = "judges.json"
+
+
+def tables(runs: Sequence[RunDir], reference: str | None = None) -> list[Any]:
+    """A table for every set of answers that several of the runs grade; none for ordinary runs.
+
+    Raises
+    ------
+    UsageError
+        When ``reference`` names no judge here.
+    """
+    if reference is None and len(runs) < 2:
+        return []
+    from runner.analysis.judge_table import judge_tables
+
+    return judge_tables(runs, reference)
+
+
+def tell(found: Sequence[Any]) -> None:
+    """Print tables, if there are any."""
+    if found:
+        from runner.report.console import console
+        from runner.report.judges import judge_tables
+
+        console().print(judge_tables(found))
+
+
+def tell_sweep(path: Path, as_json: bool, reference: str | None = None) -> int | None:
+    """Tell a sweep of judges over one recorded run; ``None`` for any other sweep, which a gate tells.
+
+    Its runs differ in the instrument on purpose: there is no verdict, and nothing is refused. 1 when a run failed.
+    """
+    from runner.gate.sweep import jobs_of
+
+    runs, failed = jobs_of(path)
+    try:
+        sources = {run.experiment().run.from_ for run in runs}
+    except RecordError:
+        return None
+    if len(sources) != 1 or None in sources:
+        return None
+    from runner.analysis.judge_table import judge_table
+
+    graded = []
+    for run in runs:
+        reason = _unfinished(run)
+        if reason:
+            failed.append((run.path.name, reason))
+        if run.rows_path.is_file() and run.rows_path.stat().st_size:
+            graded.append(run)
+    table = judge_table(graded, reference) if graded else None
+    told = {
+        "exit_code": 1 if failed else 0,
+        "incomplete": [{"job": name, "reason": reason} for name, reason in failed],
+        "table": None if table is None else table.to_dict(),
+    }
+    if as_json:
+        print(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        from runner.report.console import console, text
+
+        tell([table] if table is not None else [])
+        for name, reason in failed:
+            console().print(text(f"incomplete: {name}: {reason}", "bold red"))
+        if not failed:
+            console().print(text("one run's answers, several judges: nothing to gate (exit 0)", "bold"))
+    try:
+        RunDir(path).write_json(JUDGES, told)
+    except RecordError as error:
+        print(f"warning: {error}; the table above stands", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _unfinished(run: RunDir) -> str:
+    """Why a run is no whole set of labels; empty when it is one."""
+    from runner.analysis.summary import summary_of
+
+    try:
+        summary = summary_of(run, run.instrument())
+    except RunnerError as error:
+        return str(error)
+    if summary["left"]:
+        why = run.summary().get("reason") or "not finished"
+        return f"{summary['left']} questions are missing ({why}); go on with: python -m runner resume {run.path}"
+    if summary["rows"] and summary["errors"] == summary["rows"]:
+        return "every question failed"
+    return ""

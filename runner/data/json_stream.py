@@ -1,0 +1,229 @@
+"""A dataset that may be larger than memory: verified by its digest, then read one record at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from runner.config import Dataset
+from runner.data.source import MEND, TOO_DEEP, local_copy, unreadable
+from runner.data.strict_json import Unsound, Whole, finite, twice
+from runner.errors import DatasetError
+
+_CHUNK: Final = 1 << 16  # bytes that are read at a time
+_DEEPEST: Final = 100  # a dataset nests a handful of levels
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class LargeFile:
+    """A file on disk whose content is verified; nothing of it is held."""
+
+    path: Path
+    sha256: str
+    pinned: bool
+
+
+def verified(harness: str, dataset: Dataset, known: Mapping[str, str] | None = None) -> LargeFile:
+    """Find a dataset's file, downloading it on first use, and verify it without loading it.
+
+    Parameters
+    ----------
+    harness
+        Its name, for messages.
+    dataset
+        As :func:`runner.data.source.read_source` takes it.
+    known
+        Digests of published files, and what each is: what a file that does not match the pin may turn out to be.
+
+    Raises
+    ------
+    DatasetError
+        When the file is missing, cannot be read or downloaded, or does not match its pin.
+    """
+    path = local_copy(harness, dataset)
+    sha = sha256_of(harness, path)
+    check_pin(harness, str(path), sha, dataset.sha256, (known or {}).get(sha))
+    return LargeFile(path, sha, dataset.sha256 is not None)
+
+
+def check_pin(harness: str, what: str, sha: str, pin: str | None, why: str | None = None) -> None:
+    """Refuse content that is not what is pinned.
+
+    Raises
+    ------
+    DatasetError
+        Naming both digests and how to run unpinned.
+    """
+    if pin is not None and sha != pin:
+        raise DatasetError(
+            f"{harness}: {what} has sha256 {sha}, but harness.dataset.sha256 pins {pin}{f' ({why})' if why else ''}; "
+            "use the published file, or say harness.dataset.sha256=null to run this one unpinned"
+        )
+
+
+def sha256_of(harness: str, path: Path) -> str:
+    """Digest of a file's bytes, read in chunks.
+
+    Raises
+    ------
+    DatasetError
+        When it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(harness, path, error) from None
+
+
+def records(harness: str, path: Path) -> Iterator[Any]:
+    """The items of the JSON list that a file is, one after another; memory is that of one item.
+
+    Yields
+    ------
+    object
+        Each item, decoded; whole numbers as ``int``, others as ``float``.
+
+    Raises
+    ------
+    DatasetError
+        When the file is no JSON list, truncated, damaged or not UTF-8. Items before the damage were yielded.
+    """
+    return (value for _, value in _parsed(harness, path, _open_list, "a published file is a list"))
+
+
+def members(harness: str, path: Path, layout: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The items of every list that the objects of a JSON file lead to; memory is that of one item.
+
+    Parameters
+    ----------
+    harness
+        Its name, for messages.
+    path
+        The file.
+    layout
+        What the file should have been, as a sentence, for messages.
+
+    Yields
+    ------
+    tuple of (tuple of str, object)
+        The keys that lead to the list, and the item, decoded as :func:`records` does.
+
+    Raises
+    ------
+    DatasetError
+        When the file is truncated, damaged or not UTF-8, or something other than a list stands where one belongs.
+    """
+    return _parsed(harness, path, _skip_bom, layout)
+
+
+_Start = Callable[[str, Path, IO[bytes]], None]
+
+
+def _parsed(harness: str, path: Path, start: _Start, layout: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    import ijson
+
+    try:
+        with path.open("rb") as file:
+            start(harness, path, file)
+            # Events, not ijson.items: it names every value by its path, which grows with the square of the depth.
+            yield from _members(harness, path, layout, ijson.basic_parse(Whole(file), use_float=True, buf_size=_CHUNK))
+    except OSError as error:
+        raise unreadable(harness, path, error) from None
+    except Unsound as error:
+        raise DatasetError(f"{harness}: {path} {error}; {MEND}") from None
+    except (ijson.JSONError, UnicodeDecodeError) as error:
+        raise DatasetError(
+            f"{harness}: {path} {damage(error)}; download it again, or give another copy with harness.dataset.path=FILE"
+        ) from None
+
+
+def _members(
+    harness: str, path: Path, layout: str, events: Iterable[tuple[str, Any]]
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Items built from parser events and kept no longer than it takes to yield them."""
+    lead: list[str] = []  # keys of the objects that are open around the list
+    before: list[set[str]] = []  # all keys of theirs so far
+    stack: list[Any] = []  # the list, never filled, and what is open inside it
+    keys: list[str] = []
+    for event, value in events:
+        if len(lead) > _DEEPEST or len(stack) > _DEEPEST:
+            raise DatasetError(f"{harness}: {path} {TOO_DEEP}")
+        if not stack:
+            if event == "start_map":
+                lead.append("")
+                before.append(set())
+            elif event == "map_key":
+                if value in before[-1]:
+                    twice(value)
+                lead[-1] = value
+                before[-1].add(value)
+            elif event == "end_map":
+                lead.pop()
+                before.pop()
+            elif event == "start_array":
+                stack.append([])
+                keys.append("")
+            else:
+                at = "/".join(lead)[:80]
+                raise DatasetError(f"{harness}: {path} has a value where a list belongs ({at}); {layout}")
+            continue
+        if event == "map_key":
+            if value in stack[-1]:
+                twice(value)
+            keys[-1] = value
+            continue
+        if event in ("start_map", "start_array"):
+            stack.append({} if event == "start_map" else [])
+            keys.append("")
+            continue
+        if event in ("end_map", "end_array"):
+            value = stack.pop()
+            keys.pop()
+            if not stack:
+                continue  # the list is at its end
+        elif type(value) is float:
+            finite(value)
+        if len(stack) == 1:
+            yield tuple(lead), value
+        elif type(stack[-1]) is dict:
+            stack[-1][keys[-1]] = value
+        else:
+            stack[-1].append(value)
+
+
+def _skip_bom(_harness: str, _path: Path, file: IO[bytes]) -> None:
+    file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
+
+
+def _open_list(harness: str, path: Path, file: IO[bytes]) -> None:
+    """Leave the file at the start of its list, after a byte order mark if there is one."""
+    _skip_bom(harness, path, file)
+    start = file.tell()
+    head = b""
+    while not head and (more := file.read(_CHUNK)):
+        head = more.lstrip()
+    if not head:
+        raise DatasetError(f"{harness}: {path} is empty; give another copy with harness.dataset.path=FILE")
+    if not head.startswith(b"["):
+        raise DatasetError(
+            f"{harness}: {path} does not begin as a JSON list; it is not a published file "
+            "(harness.dataset.path=FILE names another copy)"
+        )
+    file.seek(start)
+
+
+def damage(error: Exception) -> str:
+    """What is wrong with a file that its parser gave up on, as the end of a sentence about it."""
+    import ijson
+
+    said = " ".join(str(error).split())
+    if "UTF" in said or isinstance(error, UnicodeDecodeError):
+        return "is not UTF-8"
+    if isinstance(error, ijson.IncompleteJSONError) and ("premature EOF" in said or "ncomplete" in said):
+        return "is truncated: the JSON ends before it is complete"
+    return f"is not valid JSON ({said[:120]})"

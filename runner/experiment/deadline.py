@@ -1,0 +1,42 @@
+"""One call of a memory system's contract: in time, and whatever it raises as a status."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from runner.errors import RunnerError, SystemFault
+from runner.experiment.stop import Halted
+
+log = logging.getLogger("runner")
+T = TypeVar("T")
+
+
+async def called(step: str, fault: type[SystemFault], call: Callable[[], Awaitable[T]], seconds: float, key: str) -> T:
+    """What the call returns.
+
+    Parameters
+    ----------
+    step
+        Of the contract ("write"), for messages.
+    fault
+        What a failure is.
+    seconds, key
+        How long it may take, and the config key that says so.
+
+    Raises
+    ------
+    SystemFault
+        Of that kind, for anything that the system raises and for silence.
+    """
+    try:
+        return await asyncio.wait_for(call(), seconds)
+    except (RunnerError, Halted, asyncio.CancelledError):
+        raise
+    except TimeoutError:
+        raise fault(f"{step}: no answer within {seconds:g} s ({key})") from None
+    except Exception as error:
+        log.exception("%s failed", step)
+        raise fault(f"{step}: {type(error).__name__}: {error}") from error

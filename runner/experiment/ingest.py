@@ -1,0 +1,93 @@
+"""Writing one history into a memory, and what its rows must say of that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from runner.config import RunConfig
+from runner.errors import IngestError, NotSettled
+from runner.experiment import system_guard
+from runner.experiment.deadline import called
+from runner.system import MemorySystem, dated, receipt_of
+from runner.types import NO_SOURCE_OF_TRUTH, Ingest, Receipt, Scenario
+
+
+class Ingesting:
+    """Histories into one system.
+
+    Parameters
+    ----------
+    keep
+        Records what a write really did.
+    """
+
+    def __init__(self, system: MemorySystem, config: RunConfig, keep: Callable[[Ingest], None]) -> None:
+        self._system, self._config, self._keep = system, config, keep
+
+    async def history(self, ns: str, scenario: Scenario) -> tuple[str, ...]:
+        """Write one history; flags for its rows.
+
+        Raises
+        ------
+        IngestError
+            When a write failed, took too long, or says that it took other than what it was given.
+        NotSettled
+            When what was written could not be found in time.
+        """
+        system, config = self._system, self._config
+        events = scenario.events if system.capabilities.timestamps else tuple(map(dated, scenario.events))
+        await called("reset", IngestError, lambda: system.reset(ns), config.write_s, "run.write_s")
+        start = time.perf_counter()
+        told = await called("write", IngestError, lambda: system.write(ns, events), config.write_s, "run.write_s")
+        receipt = system_guard.receipt(told)
+        written = time.perf_counter()
+        await called(
+            "settle", NotSettled, lambda: system.settle(ns, receipt, config.settle_s), config.settle_s, "run.settle_s"
+        )
+        settled = time.perf_counter()
+        if receipt.events != len(events):
+            raise IngestError(f"{len(events)} events were written and the system took {receipt.events}")
+        self._keep(
+            Ingest(
+                scenario=scenario.id,
+                receipt=receipt,
+                write_seconds=written - start,
+                settle_seconds=settled - written,
+            )
+        )
+        flags = [] if system.capabilities.timestamps else ["times_in_text"]
+        if receipt.truncated:
+            flags.append("ingest_truncated")
+        if receipt.sha256 != receipt_of(events).sha256:
+            flags.append("ingest_altered")
+        if scenario.drop_derived:
+            flags += await self._drop_derived(ns, receipt)
+        return tuple(flags)
+
+    async def lose(self, ns: str) -> None:
+        """Take everything from a system that has nothing but what can be rebuilt, so that it answers from nothing.
+
+        Raises
+        ------
+        IngestError
+            When it cannot be emptied.
+        """
+        await called("reset", IngestError, lambda: self._system.reset(ns), self._config.write_s, "run.write_s")
+
+    async def _drop_derived(self, ns: str, receipt: Receipt) -> list[str]:
+        """Take away everything that can be rebuilt; a system without a source of truth has nothing left.
+
+        Raises
+        ------
+        IngestError, NotSettled
+            When a durable system fails to drop it, or to answer again in time.
+        """
+        system, config = self._system, self._config
+        if not system.capabilities.durable:
+            return [NO_SOURCE_OF_TRUTH]
+        await called("drop_derived", IngestError, lambda: system.drop_derived(ns), config.write_s, "run.write_s")
+        await called(
+            "settle", NotSettled, lambda: system.settle(ns, receipt, config.settle_s), config.settle_s, "run.settle_s"
+        )
+        return []

@@ -1,0 +1,127 @@
+"""Lexical scores of a simplified answer, to sit beside published lexical tables; they never replace a label.
+
+Of a whole sentence they grade verbosity: a wrong date in two words can outscore a right sentence. So the answer is cut
+to what it states first, by a model (the judge, unless another is named), or by a rule of words, named heuristic.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from runner.config import Experiment, ModelConfig
+from runner.errors import ConfigError, EndpointUnusable, ModelFault
+from runner.experiment.answer import complete
+from runner.experiment.model_calls import Ledger
+from runner.llm import Model, Requests, instrument_params
+from runner.llm.template import Template
+from runner.score.lexical import is_abstention
+from runner.score.lexical_answers import lexical_scores, simplified_by_rule
+from runner.types import Question, Row
+
+OFF: Final = "off"
+HEURISTIC: Final = "heuristic"
+JUDGE: Final = "judge"
+FAILED: Final = "not_simplified"  # flag of a row with an answer that the model did not simplify
+_PROMPT: Final = "simplify"
+_KNOWN: Final = frozenset({"question", "answer"})
+
+
+class Simplifier:
+    """Who simplifies, found and checked; nothing is sent yet.
+
+    Attributes
+    ----------
+    config
+        The model; ``None`` is the heuristic.
+    identity
+        Model, parameters and prompt: a row of the instrument.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.config = _model(experiment)
+        self.template: Template | None = None
+        self.identity = HEURISTIC
+        if self.config is not None:
+            self.template = Template.load("reader/prompts", _PROMPT, "run.lexical", _KNOWN, _KNOWN)
+            params = instrument_params(self.config)
+            self.identity = f"{self.config.provider}:{self.config.model} {params} {self.template.sha256}"
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Simplifier | None:
+        """The simplifier that a config names, ``None`` where lexical scores are off.
+
+        Raises
+        ------
+        ConfigError
+            When it names a model that there is none to ask.
+        """
+        return None if experiment.run.lexical == OFF else cls(experiment)
+
+
+def _model(experiment: Experiment) -> ModelConfig | None:
+    """The judge, or another model at the judge's endpoint."""
+    chosen, judge = experiment.run.lexical, experiment.judge
+    if experiment.axis == "recall":
+        raise ConfigError([f"run.lexical={chosen}: there are no answers to score while reader=none; choose a reader"])
+    if chosen == HEURISTIC:
+        return None
+    if judge.provider not in ("openai", "command"):
+        raise ConfigError(
+            [
+                f"run.lexical={chosen}: judge={judge.name} is no model that can simplify an answer; "
+                f"say run.lexical=heuristic"
+            ]
+        )
+    if chosen == JUDGE:
+        named = judge
+    elif judge.provider == "command":
+        raise ConfigError(
+            [f"run.lexical={chosen}: judge={judge.name} is a command; say run.lexical=judge or heuristic"]
+        )
+    else:
+        named = judge.model_copy(update={"model": chosen, "pinned": ""})
+    params = {name: value for name, value in named.params.items() if name != "response_format"}  # a phrase, not JSON
+    return named.model_copy(update={"params": params})
+
+
+class Simplifying:
+    """A simplifier with its model."""
+
+    def __init__(self, simplifier: Simplifier, model: Model | None, ledger: Ledger) -> None:
+        self._template = simplifier.template
+        self._requests = Requests(simplifier.config) if simplifier.config is not None else None
+        self._model, self._ledger = model, ledger
+
+    async def scores(self, question: Question, answer: str, repeat: int, row: Row) -> dict[str, float | None]:
+        """``simplified_f1``, ``_bleu1`` and ``_rouge_l``, or ``heuristic_…``, against the best gold answer.
+
+        ``None`` where there is no gold text to hold against: a right answer that abstains, points, a rubric.
+
+        Raises
+        ------
+        EndpointUnusable
+            When no call can succeed.
+        """
+        prefix = HEURISTIC if self._model is None else "simplified"
+        golds = () if question.gold.abstain or question.gold.points else question.gold.answers
+        if not golds:
+            return lexical_scores(None, (), prefix)
+        text: str | None = simplified_by_rule(answer)
+        if self._model is not None and not is_abstention(answer):
+            text = await self._simplified(question, answer, repeat, row)
+        return lexical_scores(text, golds, prefix)
+
+    async def _simplified(self, question: Question, answer: str, repeat: int, row: Row) -> str | None:
+        assert self._template is not None
+        assert self._requests is not None
+        assert self._model is not None
+        values = {"question": question.reading or question.text, "answer": answer}
+        request = self._requests.of(self._template.fill(values), values)
+        try:
+            reply = await complete(self._ledger, self._model, request, question, "simplify", repeat, row)
+        except EndpointUnusable:
+            raise
+        except ModelFault:
+            row.flags = (*row.flags, FAILED)
+            return None
+        return reply.text.strip()

@@ -1,0 +1,300 @@
+"""Another judge over recorded answers: the same questions, retrieval and answers, new labels.
+
+What comes out is a run like any other: a gate compares it, a resume finishes it, another judge may grade it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+import runner
+from runner.config import Experiment
+from runner.errors import ConfigError, Refused, RunnerError
+from runner.experiment import Outcome, carried_out, judge_rows, noted, same_instrument
+from runner.experiment.grade import Grading, conclude
+from runner.experiment.regrade.source import Recorded, counted, gradable, open_recorded, repeated, sampled
+from runner.experiment.session import Observer, Sitting
+from runner.experiment.stop import Halted, stop_signals
+from runner.llm import Model, connect
+from runner.llm.judge import Judge
+from runner.llm.prices import Prices
+from runner.record import journal
+from runner.record.id_set import IdSet
+from runner.record.rundir import FORMAT, RunDir
+from runner.types import JUDGE_SCORE, OK, READER_ERROR, Label, Question, Row, Texts, Usage
+
+NO_ANSWER: Final = "the recorded run holds no answer to this question"
+
+
+@dataclass(frozen=True)
+class Regrade:
+    """A judge and what it is to grade, found and checked; nothing is spent yet.
+
+    Attributes
+    ----------
+    ids
+        The questions of the new run, sorted.
+    instrument
+        The recorded one, with the judge's rows, the fakes and the slice replaced.
+    """
+
+    experiment: Experiment
+    source: Recorded
+    judge: Judge
+    prices: Prices
+    ids: list[str]
+    instrument: dict[str, Any]
+
+
+def prepare(experiment: Experiment) -> Regrade:
+    """Open the recorded run and check the judge, before anything is spent.
+
+    Raises
+    ------
+    ConfigError
+        With the problems of judge and prices together.
+    UsageError
+        When the recorded run has nothing to grade.
+    RecordError
+        When it is damaged.
+    """
+    assert experiment.run.from_ is not None
+    source = open_recorded(experiment.run.from_)
+    if experiment.judge.provider == "rule":
+        raise ConfigError(
+            ["judge=rule: a benchmark's rule grades in the run itself; run.from wants a judge (judge=gpt-4.1)"]
+        )
+    problems: list[str] = []
+    try:
+        judge = Judge(experiment.judge, source.instrument["harness"]["rubrics"])
+    except ConfigError as error:
+        problems += error.problems
+    try:
+        prices = Prices.load(experiment.run.prices)
+    except ConfigError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    ids = sampled(source, experiment.run.sample, experiment.run.seed)
+    return Regrade(experiment, source, judge, prices, ids, _instrument(experiment, source, judge, ids))
+
+
+def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Sequence[str]) -> dict[str, Any]:
+    recorded, config = source.instrument, experiment.judge
+    rows = {**recorded["rows"], **judge_rows(config, judge)}
+    if "rule:" in str(recorded["rows"].get("judge.rubric")):  # what a rule graded, the judge grades by its own rubric
+        rows["judge.rubric"] = f"{judge.rubric_sha256} {rows['judge.rubric']}"
+    census = recorded["census"]
+    if experiment.run.sample is not None:
+        chosen = IdSet()
+        chosen.add(name.encode() for name in ids)
+        rows |= {"slice.sha256": chosen.hexdigest(), "slice.questions": len(ids)}
+        census = counted(source, ids)
+    fakes = [fake for fake in recorded["fakes"] if not fake.startswith("judge ")]
+    fakes += [f"judge {config.name}"] if config.provider == "fake" else []
+    return {**recorded, "format": FORMAT, "runner": runner.__version__, "rows": rows, "fakes": fakes, "census": census}
+
+
+def execute(
+    run: RunDir, ready: Regrade, observer: Observer, *, cache_dir: Path | None = None, retry_errors: bool = False
+) -> Outcome:
+    """Grade what is left of a claimed run directory, then write its summary.
+
+    Raises
+    ------
+    Refused
+        When the recorded run is no longer the one that this run began with.
+    RunnerError
+        The reason why the run stopped, after everything that was finished is on disk.
+    """
+    del cache_dir  # a judge needs none; the other kind of run does
+    return carried_out(run, lambda: _session(run, ready, observer, retry_errors))
+
+
+async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors: bool) -> None:
+    prior = run.read_json("provenance.json")
+    about = source_of(ready)
+    _same_source(run, prior.get("source"), about)
+    same_instrument(run, ready.instrument)
+    recorded = ready.source.provenance
+    record = {
+        "run_id": str(prior.get("run_id") or secrets.token_hex(4)),
+        "source": about,
+        "dataset": recorded.get("dataset", {}),
+        "prices": {"date": ready.prices.date, "sha256": ready.prices.sha256},
+        "system": recorded.get("system", {}),
+        "write_side": recorded.get("write_side"),
+    }
+    engine = Regrading(run, ready, observer, retry_errors=retry_errors)
+    with noted(run, record), stop_signals(engine.interrupt):
+        await engine.run()
+
+
+def source_of(ready: Regrade) -> dict[str, Any]:
+    """What provenance says of the recorded run: which one, what it held, and which judge graded its answers first."""
+    source = ready.source
+    above = source.provenance.get("source")
+    own = above.get("judge") if isinstance(above, dict) else None
+    rows = source.instrument["rows"]
+    return {
+        "run": source.run.path.name,
+        "run_id": source.provenance.get("run_id"),
+        "rows_sha256": source.rows_sha256,
+        "texts_sha256": source.texts_sha256,
+        "answers": source.answers,
+        "judge": own or {name: value for name, value in rows.items() if name.startswith("judge.")},
+    }
+
+
+def _same_source(run: RunDir, then: object, now: dict[str, Any]) -> None:
+    """On a resume, refuse to grade other answers than those that the run began with."""
+    if not isinstance(then, dict):
+        return
+    for name, what in (("texts_sha256", "answers"), ("rows_sha256", "rows")):
+        if then.get(name) != now[name]:
+            before, after = str(then.get(name))[:12], str(now[name])[:12]
+            raise Refused(
+                f"{run.path}: the {what} of the recorded run '{now['run']}' changed since this run began (sha256 "
+                f"{before}… then, {after}… now); start a new run instead of resuming this one"
+            )
+
+
+class _Served(msgspec.Struct):
+    """The part of a recorded call that says what a server served."""
+
+    class _Reply(msgspec.Struct):
+        model: str = ""
+
+    question: str
+    role: str
+    completion: _Reply
+
+
+class Regrading(Sitting):
+    """One sitting of a judge over recorded answers.
+
+    Memory is bounded by what is in flight, and by the rows: texts stream from the recorded run into the new one.
+    """
+
+    def __init__(self, run: RunDir, ready: Regrade, observer: Observer, *, retry_errors: bool = False) -> None:
+        super().__init__(run, ready.experiment.run, len(ready.ids), observer, retry_errors=retry_errors)
+        self._ready = ready
+        self._source = ready.source
+        self._chosen = frozenset(ready.ids)
+        self._readers, self._judges = self._served()
+
+    def _served(self) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+        """What the servers of the recorded run said that they served, by question: as reader, and as judge."""
+        found: dict[str, dict[str, tuple[str, ...]]] = {"reader": {}, "judge": {}}
+        for call in journal.read(self._source.run.calls_path, _Served):
+            if call.role in found and call.question in self._chosen:
+                names = found[call.role].get(call.question, ())
+                if call.completion.model not in names:
+                    found[call.role][call.question] = (*names, call.completion.model)
+        return found["reader"], found["judge"]
+
+    def _remember(self) -> None:
+        super()._remember()
+        if self._retry_errors:  # where there is no answer, there is nothing to ask again
+            answered = self._source.answered
+            self._done |= {row.id for row in self._run.rows() if row.id not in answered}
+
+    def _connect(self, models: list[Model]) -> None:
+        config, prices = self._ready.experiment.judge, self._ready.prices
+        models.append(connect(config, prices))
+        unknown = config.provider == "openai" and prices.usd(config.model, 1, 1, 0) is None
+        self._ledger.spend.check_prices([config.model] if unknown else [])
+        self._grading = Grading(self._ready.judge, models[0], self._ledger)
+
+    async def _work(self) -> None:
+        slots = asyncio.Semaphore(self._config.concurrency)
+        batches = self._source.batches()
+        async with asyncio.TaskGroup() as group:
+            while self._brake.reason is None:
+                try:  # decoding megabytes is not for the loop
+                    batch = await asyncio.to_thread(next, batches, None)
+                except RunnerError as error:
+                    self._brake.pull(error)
+                    break
+                if batch is None:
+                    break
+                await self._begin(batch, group, slots)
+            for name in self._ready.ids:
+                if self._brake.reason is None and name not in self._done and name not in self._source.lines:
+                    self._write(self._carried(self._source.rows[name]), None)
+
+    async def _begin(self, batch: Sequence[Texts], group: asyncio.TaskGroup, slots: asyncio.Semaphore) -> None:
+        for texts in batch:
+            if texts.id not in self._chosen or texts.id in self._done:
+                continue
+            await slots.acquire()
+            if self._brake.reason is not None:
+                slots.release()
+                return
+            task = group.create_task(self._question(texts))
+            task.add_done_callback(lambda _: slots.release())
+
+    async def _question(self, texts: Texts) -> None:
+        try:
+            self._brake.check()
+            recorded = self._source.rows[texts.id]
+            if texts.id not in self._source.answered:
+                self._write(self._carried(recorded), texts)
+                return
+            row, graded = await self._graded(recorded, texts)
+            self._finished(row, graded)
+        except Halted:
+            return
+        except RunnerError as error:
+            self._brake.pull(error)
+
+    def _carried(self, row: Row) -> Row:
+        """The row of a question without an answer: its failure, as it was recorded."""
+        if row.status != OK:
+            return row
+        return replace(row, status=READER_ERROR, error=NO_ANSWER, label="", labels=())
+
+    async def _graded(self, recorded: Row, texts: Texts) -> tuple[Row, Texts]:
+        """The recorded row and texts with new labels; repeats whose reader failed keep their fault."""
+        row = replace(
+            recorded,
+            status=OK,
+            error="",
+            label="",
+            labels=(),
+            metrics={name: value for name, value in recorded.metrics.items() if name != JUDGE_SCORE},
+            usage=self._usage(recorded),
+            started=time.time(),
+        )
+        question = Question(id=row.id, text=texts.question, category=row.category, gold=texts.gold, rubric=texts.rubric)
+        answers, can = repeated(recorded, texts.answers), gradable(recorded, texts.answers)
+        models: list[str] = []
+        labels: list[Label] = []
+        for repeat, answer in enumerate(answers):
+            if can[repeat]:
+                labels.append(await self._grading.label(question, answer, repeat, row, models))
+            else:
+                reason = texts.reasons[repeat] if repeat < len(texts.reasons) else ""
+                labels.append(Label(value=READER_ERROR, reason=reason))
+        reasons = tuple(label.reason for label in labels)
+        conclude(row, labels)
+        row.models = tuple(dict.fromkeys([*self._read_by(recorded), *models]))
+        return row, replace(texts, answers=answers, reasons=reasons)
+
+    @staticmethod
+    def _usage(recorded: Row) -> dict[str, Usage]:
+        return {stage: usage for stage, usage in recorded.usage.items() if stage != "judge"}
+
+    def _read_by(self, row: Row) -> tuple[str, ...]:
+        """What served the reader; where its calls are not recorded, all that served but the recorded judge's."""
+        graded_by = self._judges.get(row.id, ())
+        return self._readers.get(row.id) or tuple(name for name in row.models if name not in graded_by)

@@ -1,0 +1,198 @@
+"""One sitting of one run, whatever it asks: journals, budget, brake, and a watch over all of them.
+
+What a run asks is a subclass's: :class:`~runner.experiment.run_loop.Engine` asks a memory and its reader,
+:class:`~runner.experiment.regrade.Regrading` another judge about answers that are recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from runner.config import RunConfig
+from runner.early_stop.watch import Watching
+from runner.errors import RunnerError, Stopped
+from runner.experiment.model_calls import Ledger
+from runner.experiment.spend import Spend
+from runner.experiment.stop import Brake
+from runner.llm import Model
+from runner.record.journal import Journal
+from runner.record.rundir import RunDir
+from runner.types import JUDGE_UNPARSEABLE, OK, Call, Row, Texts
+
+log = logging.getLogger("runner")
+
+_SILENT_S = 30.0  # without a finished question, after which a person is told what it may be waiting for
+
+
+class Observer(Protocol):
+    """What watches a run: a progress bar, or nothing."""
+
+    def begin(self, total: int, done: int) -> None: ...
+
+    def row(self, row: Row, usd: float) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class Sitting:
+    """What is left of a run, asked in one go.
+
+    Parameters
+    ----------
+    total
+        Questions of the whole run, those of earlier sittings included.
+    retry_errors
+        Ask again what failed.
+    """
+
+    def __init__(
+        self, run: RunDir, config: RunConfig, total: int, observer: Observer, *, retry_errors: bool = False
+    ) -> None:
+        self._run = run
+        self._config = config
+        self._total = total
+        self._observer = observer
+        self._retry_errors = retry_errors
+        self._brake = Brake(config.stop_after_errors)
+        self._ledger = Ledger(Spend(config), self._brake)
+        self._done: set[str] = set()
+        self._interrupts = 0
+        self._last_progress = time.monotonic()
+        self._main: asyncio.Task[None] | None = None
+        self.watching: Watching | None = None  # of an arm that stops when it is decided against the baseline
+
+    # --- what a subclass says ---------------------------------------------------------------------------------------
+
+    def _connect(self, models: list[Model]) -> None:
+        """Connect to the models that this run asks; each is to be appended, so that it is closed."""
+        raise NotImplementedError
+
+    async def _work(self) -> None:
+        """Ask what is not done, until the brake is pulled."""
+        raise NotImplementedError
+
+    def _journals(self) -> list[Journal[Any]]:
+        """Open journals of its own, beside rows, texts and calls."""
+        return []
+
+    # --- the sitting ------------------------------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """Ctrl-C: finish what is in flight and stop; a second one drops what is in flight."""
+        self._interrupts += 1
+        self._brake.pull(Stopped("interrupted"))
+        if self._interrupts == 1:
+            self._observer.note("stopping: waiting for the calls in flight (Ctrl-C again drops them)")
+        elif self._main is not None:
+            self._main.cancel()
+
+    async def run(self) -> None:
+        """Ask what is not recorded yet.
+
+        Raises
+        ------
+        RunnerError
+            Why the run stopped before its end, after what was in flight is written.
+        """
+        self._main = asyncio.current_task()
+        self._remember()
+        models: list[Model] = []
+        journals: list[Journal[Any]] = []
+        self._observer.begin(self._total, len(self._done))
+        try:
+            self._rows: Journal[Row] = Journal(self._run.rows_path)
+            self._texts: Journal[Texts] = Journal(self._run.texts_path)
+            calls: Journal[Call] = Journal(self._run.calls_path)
+            journals += [self._rows, self._texts, calls, *self._journals()]
+            self._ledger.open(calls)
+            self._connect(models)
+            watch = asyncio.create_task(self._watch(journals))
+            try:
+                await self._work()
+            except asyncio.CancelledError:
+                if self._brake.reason is None:
+                    raise
+            finally:
+                watch.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watch
+        finally:
+            self._observer.end()
+            for model in models:
+                await model.close()
+            for journal in journals:
+                try:
+                    journal.close()
+                except OSError as error:
+                    log.warning("%s: %s", journal.path, error.strerror)
+        if self._brake.reason is not None:
+            raise self._brake.reason
+
+    def _remember(self) -> None:
+        """Load what earlier sittings finished."""
+        ask_again = set()
+        for row in self._run.rows():
+            self._look(row)
+            if row.status != OK and self._retry_errors:
+                self._done.discard(row.id)
+                if JUDGE_UNPARSEABLE in row.labels:
+                    ask_again.add(row.id)
+            else:
+                self._done.add(row.id)
+        self._ledger.remember(self._run.calls(), self._done, ask_again)
+
+    async def _watch(self, journals: Sequence[Journal[Any]]) -> None:
+        """Once a second: what is written reaches the disk, and a run in which nothing finishes is ended."""
+        calls, warned = 0, False
+        while True:
+            await asyncio.sleep(1.0)
+            for journal in journals:
+                try:
+                    await asyncio.to_thread(journal.sync)
+                except OSError as error:
+                    self._brake.pull(RunnerError(f"{journal.path}: cannot be written ({error.strerror})"))
+            if self._ledger.finished != calls:
+                calls, self._last_progress = self._ledger.finished, time.monotonic()
+            idle = time.monotonic() - self._last_progress
+            if idle > _SILENT_S and not warned:
+                warned = True
+                limits = f"run.search_s={self._config.search_s:g}, run.no_progress_s={self._config.no_progress_s:g}"
+                self._observer.note(f"nothing has finished for {idle:.0f} s ({limits})")
+            if idle > self._config.no_progress_s:
+                limit = f"{self._config.no_progress_s:g} s (run.no_progress_s)"
+                self._brake.pull(Stopped(f"nothing finished for {limit}; see run.log"))
+                if self._main is not None:
+                    self._main.cancel()
+
+    def _look(self, row: Row) -> None:
+        """A watched arm is looked at after every row, in the order of the journal."""
+        decided = self.watching.take(row) if self.watching is not None else None
+        if decided is not None:
+            self._brake.pull(decided)
+
+    def _finished(self, row: Row, texts: Texts | None) -> None:
+        """Write what was asked to its end, and count it for the brake."""
+        self._write(row, texts)
+        if row.status == OK:
+            self._brake.succeeded()
+        else:
+            self._brake.failed(f"{row.status}: {row.error}")
+
+    def _write(self, row: Row, texts: Texts | None) -> None:
+        """The long part first: a row on disk always has its texts."""
+        row.error = row.error[:500]
+        if texts is not None and self._config.texts:
+            self._texts.append(texts)
+        self._rows.append(row)
+        self._look(row)
+        self._last_progress = time.monotonic()
+        self._observer.row(row, self._ledger.spend.usd)
+        if row.status != OK:
+            log.warning("%s: %s: %s", row.id, row.status, row.error)

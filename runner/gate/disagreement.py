@@ -1,0 +1,65 @@
+"""What a recorded pair says about the next run: how often its arms disagree, and how that goes by cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.gate.arm import Arm
+from runner.stats.planning.power import icc_of_sums
+from runner.stats.resample import Floats
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The headline questions that two arms both answered.
+
+    Attributes
+    ----------
+    sizes
+        Questions a cluster, shape (k,).
+    discordance
+        Mean squared difference: for 0/1 labels the share of questions on which the arms disagree.
+    icc
+        Intraclass correlation of the differences; ``None`` where it cannot be told.
+    """
+
+    sizes: Floats
+    discordance: float
+    icc: float | None
+
+
+def observed(a: Arm, b: Arm) -> Observed | None:
+    """What a pair shows; ``None`` when no question of the headline was measured in both arms.
+
+    Parameters
+    ----------
+    a, b
+        Arms over the same questions, which :func:`runner.gate.compare_arms` did compare.
+    """
+    both, in_a, in_b = np.intersect1d(a.data.ids, b.data.ids, assume_unique=True, return_indices=True)
+    if not both.size:
+        return None
+    usable = (_usable(a)[in_a]) & (_usable(b)[in_b])
+    deltas = (b.values[in_b] - a.values[in_a])[usable]
+    if not deltas.size:
+        return None
+    codes = a.data.cluster[in_a][usable]
+    counts = np.bincount(codes).astype(np.float64)
+    sums: Floats = np.bincount(codes, weights=deltas).astype(np.float64)
+    squares = float(deltas @ deltas)
+    kept = counts > 0
+    return Observed(counts[kept], squares / deltas.size, icc_of_sums(sums[kept], counts[kept], squares))
+
+
+def sizes_of(arm: Arm) -> Floats:
+    """Questions a cluster that a single run measured, over the headline; shape (k,)."""
+    counts = np.bincount(arm.data.cluster[_usable(arm)]).astype(np.float64)
+    return counts[counts > 0]
+
+
+def _usable(arm: Arm) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = arm.headline_rows & arm.data.ok & np.isfinite(arm.values)
+    return mask

@@ -1,0 +1,202 @@
+"""``gate.human``: prediction-powered inference from labels that people gave to a part of the recorded answers.
+
+Beside the raw difference, never in its place; :mod:`runner.stats.prediction_powered` has the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from runner.config import GateConfig, own_path
+from runner.errors import Refused, UsageError
+from runner.gate import human_labels
+from runner.gate.arm import ACCURACY, Arm
+from runner.gate.comparison import Comparison
+from runner.stats.agreement import Agreement, cohen_kappa
+from runner.stats.clustered import Bounds
+from runner.stats.export import Exportable
+from runner.stats.interval import TOO_FEW
+from runner.stats.prediction_powered import Powered, library, prediction_powered
+from runner.stats.resample import Bools, Floats
+from runner.types import CORRECT, WRONG
+
+# Where arms seldom differ, few labels hold few pairs that do. Simulated, a 95 % interval covered 91 to 95 % with 50
+# labelled pairs, and one file in eight held no pair that differs; with 100, 93.5 to 95 % and one in sixty
+# (tests/bench/human_coverage.py).
+MIN_LABELLED: Final = 100
+INDEPENDENT: Final = (
+    "items are taken as independent: ppi-python does not cluster, so with few clusters it is too narrow"
+)
+AT_RANDOM: Final = "the labelled items must be a random sample of the questions, the same in both arms"
+
+
+@dataclass(frozen=True)
+class Against(Exportable):
+    """The judge held against people on the answers of one arm: agreement, and who passes what the other fails."""
+
+    agreement: Agreement
+    judge_only: int  # passed by the judge, not by people
+    people_only: int
+
+
+@dataclass(frozen=True)
+class HumanCheck(Exportable):
+    """What people's labels say beside a verdict.
+
+    Attributes
+    ----------
+    difference, arms
+        B − A over the pairs, and the accuracy of each arm by name; ``None`` where too few items are labelled.
+    against
+        Of each arm, by name, the judge held against people.
+    pairs
+        Items of the headline that people labelled in both arms.
+    unused
+        Labels of answers outside the headline, or without a judge's label.
+    reason
+        Why there is no difference.
+    """
+
+    source: str
+    difference: Powered | None
+    arms: dict[str, Powered | None]
+    against: dict[str, Against]
+    pairs: int
+    unused: int
+    reason: str = ""
+    caveats: tuple[str, ...] = (INDEPENDENT, AT_RANDOM)
+
+    def lines(self) -> list[str]:
+        """One line a statement, in percentage points."""
+        found = self.difference
+        lines = [f"people: {self.reason}"] if self.reason else []
+        if found is not None:
+            lines.append(
+                f"with {found.labelled} pairs labelled by people: {found.mean * 100:+.1f} pp, {found.low * 100:+.1f} "
+                f".. {found.high * 100:+.1f} (raw {found.raw * 100:+.1f}; people alone {found.people * 100:+.1f}; "
+                f"weight of the judge {found.weight:.2f}); the raw verdict decides"
+            )
+        for name, arm in self.arms.items():
+            if arm is not None:
+                lines.append(
+                    f"{name}: accuracy {arm.mean:.3f} ({arm.low:.3f} .. {arm.high:.3f}) with {arm.labelled} answers "
+                    f"labelled by people, {arm.raw:.3f} by the judge"
+                )
+        for name, item in self.against.items():
+            kappa = "none (one label only)" if item.agreement.kappa is None else f"{item.agreement.kappa:.2f}"
+            lines.append(
+                f"{name}: judge and people agree on {item.agreement.raw:.1%} of {item.agreement.n} answers, kappa "
+                f"{kappa}; the judge alone passes {item.judge_only}, people alone {item.people_only}"
+            )
+        if self.unused:
+            lines.append(f"{self.unused} labels are of answers outside the headline, or that the judge did not label")
+        if found is not None or any(arm is not None for arm in self.arms.values()):
+            lines += self.caveats
+        return lines
+
+
+def hear(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:
+    """Lay what people said beside every pair that has a verdict.
+
+    Parameters
+    ----------
+    groups
+        Arms that were compared, and their pairs, whose ``human`` is set.
+
+    Raises
+    ------
+    UsageError
+        When the file is not one of labels, or speaks of arms or questions that there are not.
+    Refused
+        When no pair has enough labels.
+    MissingExtra
+        Without ppi-python.
+    """
+    if settings.human is None:
+        return
+    path = own_path(settings.human)
+    labels = human_labels.by_arm(path, human_labels.read(path), [arm for arms, _ in groups for arm in arms])
+    library()
+    judged = []
+    for arms, pairs in groups:
+        named = {arm.name: arm for arm in arms}
+        for pair in pairs:
+            if pair.metric != ACCURACY:
+                raise UsageError(
+                    f"gate.human: {pair.metric} is no label of an answer; leave it out, or gate on answers"
+                )
+            if pair.verdict is not None:
+                a, b = named[pair.a], named[pair.b]
+                pair.human = _checked(path, a, b, labels, pair.verdict.deciding)
+                judged.append(pair.human)
+    if judged and all(item.difference is None and not any(item.arms.values()) for item in judged):
+        raise Refused(f"gate.human={path}: {max(judged, key=lambda item: item.pairs).reason}")
+
+
+def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]], raw: Bounds | None) -> HumanCheck:
+    """One pair; its rows line up, as it has a verdict."""
+    said = {arm.name: labels.get(str(arm.run.path), {}) for arm in (a, b)}
+    mine = {arm.name: _values(arm, said[arm.name]) for arm in (a, b)}
+    arms: dict[str, Powered | None] = {}
+    against: dict[str, Against] = {}
+    unused = 0
+    for arm in (a, b):
+        here = a.headline_rows & b.headline_rows & arm.data.ok
+        labelled = here & np.isfinite(mine[arm.name])
+        unused += len(said[arm.name]) - int(labelled.sum())
+        arms[arm.name], _ = _estimate(mine[arm.name], arm.values, here, labelled)
+        if labelled.any():
+            against[arm.name] = _held(arm.values[labelled], mine[arm.name][labelled])
+    change = mine[b.name] - mine[a.name]  # NaN unless people labelled both
+    here = a.headline_rows & a.data.ok & b.data.ok
+    labelled = here & np.isfinite(change)
+    difference, reason = _estimate(change, b.values - a.values, here, labelled)
+    spread, all_of_them = (len(np.unique(a.data.cluster[rows])) for rows in (labelled, here))
+    caveats: list[str] = [INDEPENDENT, AT_RANDOM]
+    if difference is not None and spread < min(TOO_FEW, all_of_them):
+        difference, reason = (
+            None,
+            (
+                f"the labelled pairs lie in {spread} of {all_of_them} {a.instrument['harness']['cluster']}s, and "
+                f"{TOO_FEW} are needed: label a random sample of all questions"
+            ),
+        )
+    if difference is not None and raw is not None and difference.high - difference.low < raw.high - raw.low:
+        caveats.append("it is narrower than the interval that decides, because that one minds the clusters")
+    return HumanCheck(str(path), difference, arms, against, int(labelled.sum()), unused, reason, tuple(caveats))
+
+
+def _values(arm: Arm, given: Mapping[str, str]) -> Floats:
+    """1 where people say correct, 0 where not, NaN where they did not say; a row of the run each."""
+    values = np.full(len(arm.data), np.nan)
+    if given:
+        names = np.array([name.encode() for name in given], dtype=np.bytes_)
+        values[np.searchsorted(arm.data.ids, names)] = [label == CORRECT for label in given.values()]
+    return values
+
+
+def _estimate(mine: Floats, judge: Floats, here: Bools, labelled: Bools) -> tuple[Powered | None, str]:
+    """The estimate, or why there is none."""
+    count = int(labelled.sum())
+    if count < MIN_LABELLED:
+        return None, (
+            f"{count} items are labelled in both arms and {MIN_LABELLED} are needed: of fewer, too few differ "
+            f"(simulated with 50: none in one file of eight, and a 95 % interval that covers as little as 91 %); label "
+            f"more"
+        )
+    if np.ptp(mine[labelled]) == 0:
+        return None, f"people say the same of all {count} labelled items, from which no interval can be had; label more"
+    return prediction_powered(mine[labelled], judge[labelled], judge[here & ~labelled]), ""
+
+
+def _held(judge: Floats, mine: Floats) -> Against:
+    """Agreement on correct or not: an abstention counts as wrong, as it does in the gate."""
+    words = [[CORRECT if value == 1 else WRONG for value in values] for values in (judge, mine)]
+    return Against(
+        cohen_kappa(*words), int(((judge == 1) & (mine == 0)).sum()), int(((judge == 0) & (mine == 1)).sum())
+    )

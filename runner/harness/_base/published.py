@@ -1,0 +1,93 @@
+"""A benchmark whose data somebody else publishes: its identity, its gold patches, and the frame of ``data check``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import ClassVar, Protocol
+
+from runner.data.fields import one_line
+from runner.harness import DatasetInfo, Harness
+from runner.harness._base.gold_patches import PatchReport
+from runner.harness._base.patching import Patching
+from runner.types import Question, Scenario
+
+
+class Verified(Protocol):
+    """Data on disk whose content is verified. ``pinned`` says that the digest was required."""
+
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def pinned(self) -> bool: ...
+
+
+class Published(Harness):
+    """What such benchmarks share. Subclasses write :meth:`verified`, :meth:`scenarios` and :meth:`counts`."""
+
+    title: ClassVar[str]  # as its authors call it
+    licence: ClassVar[str]
+
+    def verified(self) -> Verified:
+        """The data, found (downloaded, if need be) and verified; cheap the second time.
+
+        Raises
+        ------
+        DatasetError
+            When it is missing or not what is pinned.
+        """
+        raise NotImplementedError
+
+    def scenarios(self) -> Iterator[Scenario]:
+        """Every scenario as :meth:`read` gives it, before any gold patch."""
+        raise NotImplementedError
+
+    def counts(self) -> list[str]:
+        """What ``data check`` prints of the data: counts and every trap met, one line each."""
+        raise NotImplementedError
+
+    def unasked(self) -> Collection[str]:
+        """Ids that a gold patch may name though a sample leaves them out; asked only where a patch names such a one."""
+        return ()
+
+    @cached_property
+    def _patching(self) -> Patching:
+        return Patching(self.name, self.config.patches)
+
+    @property
+    def described(self) -> str:
+        """:attr:`title`, with the part of the data where there are several."""
+        return self.title
+
+    def dataset(self) -> DatasetInfo:
+        data = self.verified()
+        return DatasetInfo(
+            name=self.described,
+            version=self.config.dataset.version,
+            sha256=data.sha256,
+            pinned=data.pinned,
+            licence=self.licence,
+            source=self.config.dataset.url or "",
+            patches=self._patching.sha256,
+        )
+
+    def read(self) -> Iterator[Scenario]:
+        return self._patching.applied(self.scenarios(), self.unasked)
+
+    def flags(self, question: Question) -> tuple[str, ...]:
+        return self._patching.flags(question)
+
+    def patch_report(self) -> PatchReport | None:
+        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
+
+    def check(self) -> list[str]:
+        for _ in self._understood():  # what a run would refuse is refused here, before any count
+            pass
+        info, report = self.dataset(), self.patch_report()
+        pinned = "as pinned" if info.pinned else "unpinned"
+        lines = [
+            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
+            *self.counts(),
+            *(report.lines() if report else ()),
+        ]
+        return [one_line(line) for line in lines]

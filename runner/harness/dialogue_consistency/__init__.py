@@ -1,0 +1,265 @@
+"""Dialogue NLI: does what a speaker said before entail a sentence, contradict it, or neither? (Welleck et al. 2019)
+
+Source: the archive of https://wellecks.com/dialogue_nli (310,110 pairs to train, 16,500 each to develop and to test,
+and those of the test set that people verified), made from Persona-Chat. The authors state no licence that we know of;
+a copy on Hugging Face says MIT.
+
+- A scenario is one pair. Its premise is remembered among ``distractors`` premises of other pairs, in a seeded order;
+  the memory is searched by the hypothesis, and the reader says entailment, neutral or contradiction. Ids are places in
+  that order: the published id and ``dtype`` tell the label and go nowhere.
+- Distractors must leave the label right: sentences whose triples are all known and share neither a relation nor an
+  object with what is known of the two sentences of the pair. Where not all is known of these, they share no word of
+  more than three letters either.
+- The reader is asked by a rubric file, ``conf/judge/rubrics/entailment.md``, with the memory as premise. The rule
+  ``nli_label`` reads the reply: several labels are WRONG, and so is text without one; a refusal or nothing is ABSTAIN.
+- Categories are the gold labels. Rows say what was answered (``said_entailment`` …), from which a summary has F1 by
+  label and macro-F1; accuracy is the headline.
+- The cluster is the premise: many pairs share one.
+- ``sample`` takes as many pairs of each label as its share, in a seeded order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, ClassVar, Final, Literal
+
+from msgspec.structs import replace
+from pydantic import Field
+
+from runner.config import Strict
+from runner.data.fields import some
+from runner.errors import DatasetError
+from runner.harness._base.published import Published
+from runner.harness.dialogue_consistency.format import LABELS, File, Pair, find, pairs
+from runner.harness.synthetic_memory.generator import Draw
+from runner.score.choice import nli
+from runner.score.lexical import is_abstention
+from runner.score.retrieval import profile, ranked_sources
+from runner.stats.allocation import drawn
+from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
+
+RULE: Final = "nli_label"
+PROMPT: Final = "judge/rubrics/entailment"
+_TRIES: Final = 50  # draws a distractor may take before the pool is gone through
+_WORD: Final = re.compile(r"[a-z0-9]{4,}")
+
+
+class DialogueConsistencySettings(Strict):
+    """``sample`` pairs of the split (``None``: all), each premise among ``distractors``; both by ``seed``."""
+
+    split: Literal["train", "dev", "test", "verified_test"] = "test"
+    sample: Annotated[int, Field(ge=3)] | None = 1500
+    seed: Annotated[int, Field(ge=0)] = 7
+    distractors: Annotated[int, Field(ge=0, le=10_000)] = 49
+
+
+@dataclass
+class _Index:
+    """What a first pass learns of a file: which pairs are asked, and what every sentence is known to say."""
+
+    asked: frozenset[str] = frozenset()
+    facts: dict[str, frozenset[str]] = field(default_factory=dict)  # of a sentence, from all pairs it stands in
+    unknown: frozenset[str] = frozenset()  # sentences of which some pair does not say what they state
+    premises: tuple[str, ...] = ()  # that may distract, each once
+
+
+class DialogueConsistency(Published):
+    name = "dialogue_consistency"
+    title = "Dialogue NLI"
+    licence = "none stated by the authors (a copy on Hugging Face says MIT)"
+    categories: ClassVar = {label: label for label in LABELS}
+    aliases: ClassVar = {"positive": "entailment", "negative": "contradiction"}  # as the published files spell them
+    comparable = frozenset(LABELS)
+    cluster = "premise"
+    prompts = (PROMPT,)
+    rules = (RULE,)
+    classifies = True
+    askable = False  # the question is a sentence, and what to say of it stands in the prompt
+    Settings = DialogueConsistencySettings
+    settings: DialogueConsistencySettings
+
+    @cached_property
+    def _file(self) -> File:
+        return find(self.name, self.config.dataset, self.settings.split)
+
+    def verified(self) -> File:
+        return self._file
+
+    @property
+    def described(self) -> str:
+        return f"{self.title} {self.settings.split}"
+
+    @cached_property
+    def _index(self) -> _Index:
+        index = _Index()
+        by_label: dict[str, list[str]] = {label: [] for label in LABELS}
+        premises: dict[str, None] = {}
+        unknown: set[str] = set()
+        for pair in pairs(self.name, self._file):
+            by_label[pair.label].append(pair.id)
+            premises[pair.premise] = None
+            for text, facts in ((pair.premise, pair.premise_facts), (pair.hypothesis, pair.hypothesis_facts)):
+                index.facts[text] = index.facts.get(text, frozenset()) | facts
+                if len(facts) < 2:
+                    unknown.add(text)
+        total = sum(map(len, by_label.values()))
+        index.asked = drawn(by_label, self.settings.sample or total, self.settings.seed)
+        index.unknown = frozenset(unknown)
+        index.premises = tuple(text for text in premises if text not in unknown)
+        return index
+
+    def read(self) -> Iterator[Scenario]:
+        return self._settled(super().read())
+
+    def unasked(self) -> list[str]:
+        return [pair.id for pair in pairs(self.name, self._file)]
+
+    def scenarios(self) -> Iterator[Scenario]:
+        for pair in pairs(self.name, self._file):
+            if pair.id in self._index.asked:
+                yield self._scenario(pair)
+
+    def _settled(self, scenarios: Iterator[Scenario]) -> Iterator[Scenario]:
+        """The scenarios; a patched answer must be a label, and is the category then: F1 is by gold label."""
+        for scenario in scenarios:
+            for question in scenario.questions:
+                if question.gold.answers[0] not in LABELS:
+                    raise DatasetError(
+                        f"{self.name}: the gold patch of {question.id} gives {question.gold.answers[0][:60]!r}, which "
+                        f"is none of {', '.join(LABELS)}"
+                    )
+            asked = tuple(replace(question, category=question.gold.answers[0]) for question in scenario.questions)
+            yield replace(scenario, questions=asked)
+
+    def _scenario(self, pair: Pair) -> Scenario:
+        draw = Draw(self.settings.seed, "distractors", pair.id)
+        texts = draw.shuffled([pair.premise, *self._distractors(pair, draw)])
+        events = tuple(
+            Event(id=f"e{number:05d}", text=text, actor="speaker") for number, text in enumerate(texts, start=1)
+        )
+        return Scenario(
+            id=f"pair-{_digest(pair.id)}",
+            cluster=f"premise-{_digest(pair.premise)}",
+            events=events,
+            questions=(
+                Question(
+                    id=pair.id,
+                    text=pair.hypothesis,
+                    category=pair.label,
+                    gold=Gold(answers=(pair.label,), evidence=(events[texts.index(pair.premise)].id,)),
+                    prompt=PROMPT,
+                    rule=RULE,
+                ),
+            ),
+        )
+
+    def _distractors(self, pair: Pair, draw: Draw) -> list[str]:
+        """Premises of other pairs that say nothing about what this pair is about."""
+        index = self._index
+        about = index.facts[pair.premise] | index.facts[pair.hypothesis]
+        taken = {pair.premise, pair.hypothesis}
+        words = _words(pair.premise) | _words(pair.hypothesis) if index.unknown & taken else frozenset()
+        found: list[str] = []
+
+        def fits(text: str) -> bool:
+            return text not in taken and not index.facts[text] & about and not (words and words & _words(text))
+
+        for _ in range(_TRIES * self.settings.distractors if index.premises else 0):
+            if len(found) == self.settings.distractors:
+                break
+            text = index.premises[draw.below(len(index.premises))]
+            if fits(text):
+                taken.add(text)
+                found.append(text)
+        missing = self.settings.distractors - len(found)
+        if missing:  # few are left: go through all of them
+            rest = draw.shuffled([text for text in index.premises if fits(text)])
+            if len(rest) < missing:
+                raise DatasetError(
+                    f"{self.name}: pair {pair.id} can have {len(found) + len(rest)} distractors that leave its label "
+                    f"right, not {self.settings.distractors}; lower harness.settings.distractors"
+                )
+            found += rest[:missing]
+        return found
+
+    # --- scores ----------------------------------------------------------------------------------------------------
+
+    def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
+        """Retrieval metrics over the one premise."""
+        return profile(ranked_sources(hits), question.gold.evidence, self.config.k)
+
+    def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
+        """``said_<label>``: 1 for the one label that the answer names, 0 for the others; all 0 when it names none."""
+        del question
+        said = nli(answer).value
+        return {f"said_{label}": float(label == said) for label in LABELS}
+
+    def grade(self, question: Question, answer: str) -> Label:
+        """CORRECT for the gold label and no other; ABSTAIN for a refusal or nothing, WRONG for the rest."""
+        if not answer.strip() or is_abstention(answer):
+            return Label(value=ABSTAIN, reason="explicit refusal" if answer.strip() else "no answer")
+        said = nli(answer)
+        if not said.value:
+            return Label(value=WRONG, reason=said.why.replace("none", "no label", 1))
+        right = question.gold.answers[0]
+        return Label(value=CORRECT if said.value == right else WRONG, reason=f"said {said.value}, right is {right}")
+
+    # --- gold patches and counts -----------------------------------------------------------------------------------
+
+    def counts(self) -> list[str]:
+        index = self._index
+        by_label: Counter[str] = Counter()
+        asked: Counter[str] = Counter()
+        by_kind: Counter[str] = Counter()
+        spelled: Counter[str] = Counter()
+        labels: dict[tuple[str, str], set[str]] = {}
+        repeated: list[str] = []
+        same = dim = total = 0
+        for pair in pairs(self.name, self._file):
+            total += 1
+            by_label[pair.label] += 1
+            asked[pair.label] += pair.id in index.asked
+            by_kind[f"{pair.kind} ({pair.label})"] += 1
+            spelled[pair.published] += 1
+            same += pair.premise == pair.hypothesis
+            dim += pair.premise in index.unknown or pair.hypothesis in index.unknown
+            labels.setdefault((pair.premise, pair.hypothesis), set()).add(pair.label)
+            if pair.again:
+                repeated.append(pair.id)
+        torn = [texts for texts, found in labels.items() if len(found) > 1]
+        reverse = sum(
+            1
+            for (one, two), found in labels.items()
+            if one < two and (two, one) in labels and labels[two, one] != found
+        )
+        chosen = self.settings
+        return [
+            f"pairs {total}: " + ", ".join(f"{label} {by_label[label]}" for label in LABELS),
+            "labels as the file spells them: " + ", ".join(f"{name} {n}" for name, n in sorted(spelled.items())),
+            "pairs by rule (dtype; tells the label, goes nowhere): "
+            + ", ".join(f"{name} {n}" for name, n in sorted(by_kind.items())),
+            f"asked: {asked.total()} (sample {chosen.sample or 'all'}, seed {chosen.seed}, distractors "
+            f"{chosen.distractors}): " + ", ".join(f"{label} {asked[label]}" for label in LABELS),
+            f"sentences {len(index.facts)}; premises that may distract, all their triples known: {len(index.premises)}",
+            f"pairs of which it is not known what both sentences state, label kept right by words: {dim}",
+            f"pairs of two equal sentences: {same}",
+            f"pairs that stand more than once: {total - len(labels)}; of them with two labels: {len(torn)}",
+            f"pairs that stand the other way round with another label: {reverse}",
+            f"ids that stand twice, told apart by /2: {len(repeated)}" + (f" ({some(repeated)})" if repeated else ""),
+        ]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+HARNESS = DialogueConsistency

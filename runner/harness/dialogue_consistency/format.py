@@ -1,0 +1,200 @@
+"""Dialogue NLI: its files, and the format of a pair, parsed strictly.
+
+A file is a JSON list, ``.jsonl`` by name (lines of JSON are read as well), of ``{label, sentence1, sentence2, triple1,
+triple2, dtype, id}``. Labels are ``positive``, ``neutral`` and ``negative`` in the published files, ``entailment``,
+``neutral`` and ``contradiction`` in copies. A triple is ``[subject, relation, object]``; ``<none>`` and ``<blank>``
+stand where there is none. ``dtype`` is the rule by which the pair was made and tells the label.
+
+``harness.dataset.path`` names a file, the published archive, or a folder in which it was unpacked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from runner.config import Dataset
+from runner.data.fields import Where, kind
+from runner.data.json_stream import check_pin, records, sha256_of
+from runner.data.jsonl import json_lines
+from runner.data.source import decode_json, looked_at, unreadable
+from runner.errors import DatasetError
+
+LABELS: Final = ("entailment", "neutral", "contradiction")
+
+_NAMES: Final = {"positive": "entailment", "negative": "contradiction"} | {label: label for label in LABELS}
+_MEANT: Final = "a published Dialogue NLI file"
+_FIELDS: Final = ("label", "sentence1", "sentence2", "triple1", "triple2", "dtype", "id")
+_MORE: Final = ("original_label",)  # of a copy
+_ABSENT: Final = frozenset({"", "<none>", "<blank>", "other"})
+_MOST: Final = 1 << 28  # bytes of a file inside the archive
+_HEAD: Final = 1 << 12  # bytes that tell what a file is
+_DAMAGE: Final = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, RuntimeError, EOFError)
+_GET: Final = "get the archive from https://wellecks.com/dialogue_nli and give it (harness.dataset.path=dnli.zip)"
+
+
+@dataclass(frozen=True)
+class File:
+    """The file of a split, verified. ``data`` holds what was inside an archive, else it is read from ``path``."""
+
+    path: Path
+    sha256: str
+    pinned: bool
+    data: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One pair. Facts are what the triple of a sentence names: its relation and its object."""
+
+    id: str
+    label: str
+    published: str  # the label as the file spells it
+    premise: str
+    hypothesis: str
+    kind: str  # dtype
+    premise_facts: frozenset[str]
+    hypothesis_facts: frozenset[str]
+    again: bool = False  # its id stood before
+
+
+def find(harness: str, dataset: Dataset, split: str) -> File:
+    """Find and verify the file of a split; the digest is that of the file itself, inside an archive too.
+
+    Raises
+    ------
+    DatasetError
+        When no data is named, it is not there, holds no such split, cannot be read or does not match its pin.
+    """
+    if dataset.path is None:
+        raise DatasetError(f"{harness}: no data is configured and none can be downloaded by itself; {_GET}")
+    path = looked_at(harness, dataset.path)
+    name = f"dialogue_nli_{split}.jsonl"
+    data = None
+    if path.is_dir():
+        places = [path / more / name for more in ("", "dialogue_nli", "dnli/dialogue_nli")]
+        inside = next((place for place in places if place.is_file()), None)
+        if inside is None:
+            raise DatasetError(f"{harness}: {path} holds no {name}; name the folder that does, or {_GET}")
+        path = inside
+    elif not path.is_file():
+        raise DatasetError(f"{harness}: there is no file or folder {path} (looked in {Path.cwd()}); {_GET}")
+    if zipfile.is_zipfile(path):
+        data = _member(harness, path, name)
+        sha = hashlib.sha256(data).hexdigest()
+    else:
+        sha = sha256_of(harness, path)
+    check_pin(harness, f"{path}{f' ({name})' if data is not None else ''}", sha, dataset.sha256)
+    return File(path, sha, dataset.sha256 is not None, data)
+
+
+def _member(harness: str, path: Path, name: str) -> bytes:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            found = [item for item in archive.infolist() if _is(item, name)]
+            if not found:
+                raise DatasetError(f"{harness}: the archive {path} holds no {name}; {_GET}")
+            if len(found) > 1:
+                places = " ".join(", ".join(item.filename for item in found[:3]).split())[:200]
+                raise DatasetError(
+                    f"{harness}: the archive {path} holds {name} {len(found)} times ({places}); "
+                    "unpack the one that is meant and name that file (harness.dataset.path=FILE)"
+                )
+            if found[0].flag_bits & 1:
+                raise DatasetError(f"{harness}: {name} in {path} is encrypted; {_GET}")
+            if found[0].file_size > _MOST:
+                raise DatasetError(f"{harness}: {name} in {path} is larger than any published one; {_GET}")
+            return archive.read(found[0])
+    except _DAMAGE as error:
+        reason = " ".join(str(error).split())[:120]
+        raise DatasetError(f"{harness}: cannot read the archive {path} ({reason}); {_GET}") from None
+
+
+def _is(item: zipfile.ZipInfo, name: str) -> bool:
+    """Whether an entry is the file of that name; macOS puts another of the name beside it for its own purposes."""
+    parts = item.filename.replace("\\", "/").split("/")
+    return parts[-1] == name and "__MACOSX" not in parts
+
+
+def pairs(harness: str, file: File) -> Iterator[Pair]:
+    """The pairs of a file, one after another. An id that stands twice gets ``/2`` and so on.
+
+    Raises
+    ------
+    DatasetError
+        On anything that the format does not have.
+    """
+    seen: dict[str, int] = {}
+    for number, value in enumerate(_values(harness, file)):
+        pair = _pair(harness, number, value)
+        times = seen[pair.id] = seen.get(pair.id, 0) + 1
+        if times > 1:
+            pair = replace(pair, id=f"{pair.id}/{times}", again=True)
+        yield pair
+    if not seen:
+        raise DatasetError(f"{harness}: {file.path} holds no pair; give another copy with harness.dataset.path=FILE")
+
+
+def _values(harness: str, file: File) -> Iterator[Any]:
+    if file.data is not None:
+        inside = f"the file in {file.path}"
+        if _are_lines(file.data[:_HEAD]):
+            for number, line in enumerate(file.data.splitlines(), start=1):
+                if line.strip():
+                    yield decode_json(harness, f"{inside}, line {number}", line)
+            return
+        found = decode_json(harness, inside, file.data)
+        yield from Where(harness, file.path.name, _MEANT).list(found)
+        return
+    try:
+        with file.path.open("rb") as source:
+            head = source.read(_HEAD)
+    except OSError as error:
+        raise unreadable(harness, file.path, error) from None
+    if head.startswith(b"PK\x03\x04"):
+        raise DatasetError(f"{harness}: the archive {file.path} is damaged; {_GET}")
+    if _are_lines(head):
+        yield from (value for _, value in json_lines(harness, file.path))
+    else:
+        yield from records(harness, file.path)
+
+
+def _are_lines(head: bytes) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+def _pair(harness: str, number: int, value: object) -> Pair:
+    where = Where(harness, f"pair {number}", _MEANT)
+    item = where.mapping(value, (*_FIELDS, *_MORE), _FIELDS)
+    label = _NAMES.get(item["label"]) if isinstance(item["label"], str) else None
+    if label is None:
+        raise where.fail(
+            f"unknown label {str(item['label'])[:40]!r}; there are positive, neutral, negative and their other names "
+            f"{', '.join(LABELS)}"
+        )
+    name = item["id"]
+    return Pair(
+        id=str(name) if type(name) is int else where.at(", id").text(name).strip(),
+        label=label,
+        published=item["label"],
+        premise=where.at(", sentence1").text(item["sentence1"]).strip(),
+        hypothesis=where.at(", sentence2").text(item["sentence2"]).strip(),
+        kind=where.at(", dtype").text(item["dtype"]),
+        premise_facts=_facts(where.at(", triple1"), item["triple1"]),
+        hypothesis_facts=_facts(where.at(", triple2"), item["triple2"]),
+    )
+
+
+def _facts(where: Where, value: object) -> frozenset[str]:
+    """Relation and object of a triple, told apart; nothing of one that is absent."""
+    triple = where.list(value)
+    if len(triple) != 3 or not all(isinstance(part, str) for part in triple):
+        raise where.fail(f"expected [subject, relation, object], found {kind(value)} of {len(triple)}")
+    named = (("relation", triple[1]), ("object", triple[2]))
+    return frozenset(f"{what} {part.strip().lower()}" for what, part in named if part.strip().lower() not in _ABSENT)

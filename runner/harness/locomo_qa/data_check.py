@@ -1,0 +1,64 @@
+"""What ``data check`` says of LoCoMo: the counts of the parsed file and every trap met."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, Item
+
+
+def traps(conversations: Sequence[Conversation]) -> list[str]:
+    """Counts of the parsed file and every trap met, one line each."""
+    items = [(conversation, item) for conversation in conversations for item in conversation.items]
+    sessions = [session for conversation in conversations for session in conversation.sessions]
+    turns = [turn for session in sessions for turn in session.turns]
+    by_category = Counter(item.category for _, item in items)
+    lines = [
+        f"conversations {len(conversations)}, sessions {len(sessions)}, turns {len(turns)}, questions {len(items)}",
+        "questions by category: " + ", ".join(f"{key} {name} {by_category[key]}" for key, name in CATEGORIES.items()),
+        f"turns with a photo caption, ingested as part of what was said: {sum(bool(turn.caption) for turn in turns)}",
+        f"turns with a hidden 'query', never ingested: {sum(turn.hidden_query for turn in turns)}",
+    ]
+    for conversation in conversations:
+        absent = [CATEGORIES[key] for key in CATEGORIES if key not in {item.category for item in conversation.items}]
+        if absent:
+            lines.append(f"{conversation.id}: no question of category {', '.join(absent)}")
+        if conversation.dates_without_session:
+            lines.append(f"{conversation.id}: {conversation.dates_without_session} dates without a session, ignored")
+    answered = sum("category 5 with an answer" in item.met for _, item in items)
+    lines.append(
+        f"category 5: {by_category[ADVERSARIAL]} questions whose gold is to abstain; {answered} carry an 'answer', "
+        "which is not used; adversarial answers are wrong on purpose and are never gold"
+    )
+    for trap in (
+        "category 5 without adversarial_answer",
+        "integer answer",
+        "empty evidence",
+        "malformed evidence",
+        "zero-padded evidence",
+        "repeated evidence",
+    ):
+        where = [f"{conversation.id}/{item.index}" for conversation, item in items if trap in item.met]
+        if where:
+            lines.append(f"{trap}: {len(where)} ({_some(where)})")
+    lost = [f"{conversation.id}/{item.index} '{text}'" for conversation, item in items for text in item.unresolved]
+    lines.append(f"evidence that names no turn after repair: {len(lost)}" + (f" ({_some(lost)})" if lost else ""))
+    blind = sum(item.category != ADVERSARIAL and not item.evidence for _, item in items)
+    lines.append(f"questions of categories 1-4 without resolvable evidence, no retrieval metric: {blind}")
+    texts: dict[str, list[tuple[str, Item]]] = {}
+    for conversation, item in items:
+        texts.setdefault(item.question, []).append((f"{conversation.id}/{item.index}", item))
+    repeated = [group for group in texts.values() if len(group) > 1]
+    crossing = [
+        " and ".join(name for name, _ in group) for group in repeated if len({i.category for _, i in group}) > 1
+    ]
+    lines.append(
+        f"question texts asked twice: {len(repeated)}; across categories, with contradictory gold: {len(crossing)}"
+        + (f" ({_some(crossing)})" if crossing else "")
+    )
+    return lines
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f", … {len(names) - most} more" if len(names) > most else "")

@@ -1,1 +1,0 @@
-"""Parts of the handoff suite, its scenarios included."""

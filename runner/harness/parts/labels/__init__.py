@@ -1,1 +1,0 @@
-"""Parts of a benchmark of labels of one's own."""

@@ -1,0 +1,196 @@
+"""The smoke set: fifteen questions over sixty memories of one project, to see that a set-up finds anything at all.
+
+A hit is right when any gold string stands in its key or its text, capitals aside and ``_`` read as a space: lenient on
+purpose, since a verbose memory can hold the words by accident, and no system has to say where its hits come from. One
+question is 6.7 points: the set catches a collapse and nothing else. It ranks no arms, so that all of it is one cluster
+and a gate gives no verdict; decide on a benchmark.
+
+A run must reach the thresholds (:mod:`runner.analysis.smoke`). Their defaults were chosen on this set itself: what
+finds memories by words or by meaning clears them, what returns memories blindly, or none, does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field
+
+from runner.config import HarnessConfig, Strict, checked, digest
+from runner.errors import ConfigError
+from runner.harness import DatasetInfo, Harness
+from runner.score.retrieval import depths, precision_at, recall_at, reciprocal_rank
+from runner.types import Event, Gold, Hit, Question, Scenario
+
+FILE: Final = Path(__file__).parent / "questions.yaml"
+CATEGORIES: Final = ("decision", "preference", "incident", "release", "correction")
+
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class Memory(Strict):
+    key: _Text
+    time: datetime
+    actor: _Text
+    text: _Text
+
+
+class Asked(Strict):
+    id: _Text
+    category: _Text
+    text: _Text
+    gold: Annotated[list[_Text], Field(min_length=1)]
+
+
+class SmokeSet(Strict):
+    """The file."""
+
+    version: int
+    memories: list[Memory]
+    now: datetime
+    questions: list[Asked]
+
+
+class QualitySettings(Strict):
+    """What a run must reach, as shares. Not in the instrument: they say what is made of a number, not what it is."""
+
+    min_recall: Annotated[_Share, Field(exclude=True)] = 0.8  # of recall@K
+    min_mrr: Annotated[_Share, Field(exclude=True)] = 0.6
+
+
+class Quality(Harness):
+    name = "quality"
+    categories: ClassVar = {name: name for name in CATEGORIES}
+    comparable = frozenset(CATEGORIES)
+    cluster = "project"
+    Settings = QualitySettings
+    settings: QualitySettings
+
+    def __init__(self, config: HarnessConfig) -> None:
+        super().__init__(config)
+        found = []
+        if config.dataset.path or config.dataset.url:
+            found.append("harness.dataset: quality is a set of its own; your own labels: harness=retrieval_recall")
+        if config.patches:
+            found.append("harness.patches: quality takes no gold patches")
+        if found:
+            raise ConfigError(found)
+
+    @cached_property
+    def _set(self) -> SmokeSet:
+        import yaml
+
+        found = checked(SmokeSet, yaml.safe_load(FILE.read_text(encoding="utf-8")))
+        assert isinstance(found, SmokeSet)
+        return found
+
+    def read(self) -> Iterator[Scenario]:
+        data = self._set
+        events = tuple(
+            Event(id=item.key, text=item.text, time=item.time, actor=item.actor, kind="note") for item in data.memories
+        )
+        questions = tuple(
+            Question(
+                id=asked.id,
+                text=asked.text,
+                category=asked.category,
+                gold=Gold(
+                    answers=tuple(asked.gold),
+                    evidence=tuple(event.id for event in events if holds(f"{event.id} {event.text}", asked.gold)),
+                ),
+                now=data.now,
+            )
+            for asked in data.questions
+        )
+        yield Scenario(id="memories", cluster="memories", events=events, questions=questions)
+
+    def dataset(self) -> DatasetInfo:
+        """Content of the file, hashed; pinned, since it is shipped.
+
+        Raises
+        ------
+        ConfigError
+            When ``harness.dataset.sha256`` pins another content.
+        """
+        sha = hashlib.sha256(digest(self._set.model_dump(mode="json")).encode()).hexdigest()
+        wanted = self.config.dataset.sha256
+        if wanted is not None and wanted != sha:
+            raise ConfigError([f"harness.dataset.sha256: the smoke set has {sha}; it was changed, or another is meant"])
+        return DatasetInfo(
+            name="quality",
+            version=f"smoke set {self._set.version}",
+            sha256=sha,
+            pinned=True,
+            licence="Apache-2.0",
+            source="shipped",
+        )
+
+    # --- scores ----------------------------------------------------------------------------------------------------
+
+    def thresholds(self) -> dict[str, float]:
+        return {f"recall@{self.config.k}": self.settings.min_recall, "mrr": self.settings.min_mrr}
+
+    def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
+        """``recall@K``, ``recall@all``, ``precision@K``, ``mrr`` and ``rank@1`` by the substring rule.
+
+        ``None`` when a hit has neither key nor text: then it is not known what was read.
+        """
+        k, gold = self.config.k, ("gold",)
+        told = all(hit.key or hit.text for hit in hits)
+        ranked = [gold if holds(f"{hit.key}\n{hit.text}", question.gold.answers) else () for hit in hits]
+        metrics: dict[str, float | None] = {f"recall@{depth}": recall_at(ranked, gold, depth) for depth in depths(k)}
+        metrics |= {
+            "recall@all": recall_at(ranked, gold, len(ranked) or 1),
+            f"precision@{k}": precision_at(ranked, gold, k),
+            "mrr": reciprocal_rank(ranked, gold),
+            "rank@1": recall_at(ranked, gold, 1),
+        }
+        return metrics if told else dict.fromkeys(metrics)
+
+    def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
+        """``substring``: 1 when any gold string stands in the answer."""
+        return {"substring": float(holds(answer, question.gold.answers))}
+
+    # --- counts ----------------------------------------------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        info = self.dataset()
+        (scenario,) = self.read()
+        asked = Counter(question.category for question in scenario.questions)
+        several = [question.id for question in scenario.questions if len(question.gold.evidence) > 1]
+        without = [question.id for question in scenario.questions if not question.gold.evidence]
+        lines = [
+            f"{info.name}, {info.version}, sha256 {info.sha256}, {info.licence}",
+            f"memories {len(scenario.events)}, questions {len(scenario.questions)}: one is "
+            f"{100 / len(scenario.questions):.1f} points, so that this catches a collapse and ranks no arms",
+            "questions by category: " + ", ".join(f"{name} {asked[name]}" for name in CATEGORIES),
+            "a run must reach: " + ", ".join(f"{name} {value:g}" for name, value in self.thresholds().items()),
+        ]
+        lines += [f"{len(several)} questions whose gold stands in several memories: {', '.join(several)}"] * bool(
+            several
+        )
+        lines += [f"{len(without)} questions whose gold stands in none: {', '.join(without)}"] * bool(without)
+        return lines
+
+
+def holds(text: str, golds: Sequence[str]) -> bool:
+    """Whether any gold string stands in a text, capitals aside and ``_`` read as a space.
+
+    >>> holds("decision_message_broker", ["Message Broker"])
+    True
+    """
+    plain = _plain(text)
+    return any(_plain(gold) in plain for gold in golds)
+
+
+def _plain(text: str) -> str:
+    return text.casefold().replace("_", " ")
+
+
+HARNESS = Quality

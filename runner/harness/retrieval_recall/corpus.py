@@ -1,0 +1,56 @@
+"""A person's own corpus: JSON lines of ``key``, ``text`` and, where it is known, ``time``."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from runner.config import Dataset
+from runner.data.source import SourceFile, read_source
+from runner.errors import DatasetError
+from runner.harness.retrieval_recall.queries import decoded, moment, objects
+from runner.types import Event
+
+_KNOWN: Final = ("key", "text", "time")
+
+
+def read_corpus(harness: str, path: str, sha256: str | None) -> SourceFile:
+    """The file of a corpus, verified.
+
+    Raises
+    ------
+    DatasetError
+        When it is missing, cannot be read or does not match its pin.
+    """
+    try:
+        return read_source(harness, Dataset(path=path, sha256=sha256), lambda _: None)
+    except DatasetError as error:
+        told = str(error).replace("harness.dataset.path", "harness.settings.corpus")
+        raise DatasetError(told.replace("harness.dataset.sha256", "harness.settings.corpus_sha256")) from None
+
+
+def memories(harness: str, file: SourceFile) -> tuple[Event, ...]:
+    """Every memory of a corpus as an event, in time order, those without a time first.
+
+    Raises
+    ------
+    DatasetError
+        Naming the line that is not understood or whose key stands further up, or when there is none at all.
+    """
+    source = Path(file.path).name
+    found: list[Event] = []
+    lines: dict[str, int] = {}
+    for number, at, row in objects(harness, source, decoded(harness, source, file.data)):
+        at.record(row, _KNOWN, ("key", "text"), "a memory")
+        key = at.field("key").text(at.field("key").answer(row["key"])).strip()
+        if key in lines:
+            raise at.fail(f"the key '{key[:60]}' stands in line {lines[key]} already")
+        lines[key] = number
+        when = row.get("time")
+        dated = at.field("time")
+        time = None if when is None else moment(dated, dated.text(when))
+        found.append(Event(id=key, text=at.field("text").text(row["text"]), time=time, kind="note"))
+    if not found:
+        raise DatasetError(f'{harness}: {source} holds no memory; it wants a line a memory: {{"key": …, "text": …}}')
+    return tuple(sorted(found, key=lambda event: event.time or datetime.min))

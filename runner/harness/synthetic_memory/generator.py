@@ -1,0 +1,358 @@
+"""The generator behind ``synthetic_memory``: one scenario from (seed, index), independent of every other.
+
+Only ``Random.random`` is drawn from, seeded by a sha256: of the standard generator's methods it is the one whose
+stream Python promises to keep. Nothing iterates over a set and nothing calls ``hash``, so that a seed means the same
+history on every platform and version.
+
+Every scenario is told by two speakers over sessions of distinct months, about themselves and a cast of others. For
+each question a *group* of statements is made: the evidence, and the statements that make it hard to find. The groups
+are scattered over the history, keeping the order that a group needs, and the rest is filled with facts about other
+people or topics and with chatter. No statement outside a group answers a question:
+
+============  ==============================================================================================
+direct        the question in the words of the evidence; others have facts of the same kind
+paraphrased   no content word in common with the evidence but the person's name, whom much else is said about
+multi_hop     names a person only by a tie ("who lent Amara the tent"): two statements are needed
+temporal      a routine with another outcome each month: only the date tells the right one
+superseded    older values in the words of the question; the current one in other words
+distractor    the question's words and the person's name in many statements that answer nothing
+unanswerable  as distractor, and nobody ever says it
+============  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from runner.harness.synthetic_memory.vocabulary import CHATTER, DETAILS, LINKS, LURES, NAMES, ROUTINES, TOPICS, Topic
+from runner.types import Event, Gold, Question, Scenario
+
+VERSION = "1"
+CATEGORIES = {
+    "1": "direct",
+    "2": "paraphrased",
+    "3": "multi_hop",
+    "4": "temporal",
+    "5": "superseded",
+    "6": "distractor",
+    "7": "unanswerable",
+}
+UNANSWERABLE = "7"
+EVENTS_PER_QUESTION = 12  # what a question's group may need, with room to scatter it
+
+_SESSION_TURNS = 8
+_MOST_SESSIONS = 60
+_OCCURRENCES = 6  # of a routine
+_OLD_VALUES = 2
+_LURES = 8
+_RIVALS = 3  # facts of the same kind about other people
+_MENTIONS = 4  # chatter about the person asked for
+
+T = TypeVar("T")
+
+
+class Draw:
+    """A stream of choices."""
+
+    def __init__(self, *key: object) -> None:
+        sha = hashlib.sha256("/".join(map(str, key)).encode()).digest()
+        self._random = random.Random(int.from_bytes(sha, "big")).random
+
+    def below(self, n: int) -> int:
+        return int(self._random() * n)
+
+    def chance(self, share: float) -> bool:
+        return self._random() < share
+
+    def pick(self, items: Sequence[T]) -> T:
+        return items[int(self._random() * len(items))]
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        out = list(items)
+        for last in range(len(out) - 1, 0, -1):
+            other = self.below(last + 1)
+            out[last], out[other] = out[other], out[last]
+        return out
+
+
+@dataclass(frozen=True)
+class Said:
+    """A statement before it has a place: who says it, and the words."""
+
+    speaker: str
+    text: str
+
+
+@dataclass
+class Group:
+    """The statements of one question. ``evidence`` indexes ``said``; the first ``series`` of them keep their order."""
+
+    category: str
+    said: list[Said]
+    evidence: tuple[int, ...]
+    question: Callable[[datetime | None], str]  # of the first evidence's time
+    answers: tuple[str, ...] = ()
+    series: int = 0
+    months: bool = False  # the series is spread over distinct months
+
+
+class History:
+    """One scenario in the making."""
+
+    def __init__(self, seed: int, index: int, events: int, questions: int) -> None:
+        self._draw = Draw("synthetic_memory", VERSION, seed, index)
+        self._index = index
+        self._size = events
+        self._sessions = min(events, max(_OCCURRENCES, min(_MOST_SESSIONS, -(-events // _SESSION_TURNS))))
+        cast = self._draw.shuffled(NAMES)[: min(len(NAMES), max(8, 2 + events // 10))]
+        self._speakers, self._others = cast[:2], cast[2:]
+        self._cast = cast
+        self._values = {topic.name: self._draw.shuffled(topic.values) for topic in TOPICS}
+        self._topics = self._draw.shuffled(TOPICS)
+        self._routines = self._draw.shuffled(ROUTINES)
+        self._closed: dict[tuple[str, str], None] = {}  # (person, topic) that a question asks for
+        order = list(CATEGORIES)
+        chosen = [order[(questions * index + number) % len(order)] for number in range(questions)]
+        makers = {
+            "1": self._direct,
+            "2": self._paraphrased,
+            "3": self._multi_hop,
+            "4": self._temporal,
+            "5": self._superseded,
+            "6": self._distractor,
+            "7": self._unanswerable,
+        }
+        self._asked = [self._target() for _ in chosen]
+        self._groups = [makers[key](*asked) for key, asked in zip(chosen, self._asked, strict=True)]
+
+    # --- statements ------------------------------------------------------------------------------------------------
+
+    def _target(self) -> tuple[str, Topic]:
+        """A person and a topic that nothing else has; topics are not shared between questions."""
+        topic = self._topics.pop()
+        person = self._draw.pick(self._cast)
+        self._closed[person, topic.name] = None
+        return person, topic
+
+    def _tell(self, template: str, person: str, **words: str) -> Said:
+        """A statement about a person, by that person if a speaker, else by either speaker."""
+        own = person in self._speakers
+        speaker = person if own else self._draw.pick(self._speakers)
+        forms = {"S": "I", "O": "me", "Z": "my"} if own else {"S": person, "O": person, "Z": f"{person}'s"}
+        return Said(speaker, _sentence(_fill(template, **forms, **words)))
+
+    def _mention(self, template: str, person: str, **words: str) -> Said:
+        """A statement that mentions a person, by somebody else."""
+        speakers = [name for name in self._speakers if name != person]
+        return Said(self._draw.pick(speakers), _sentence(_fill(template, X=person, **words)))
+
+    def _fact(self, person: str, topic: Topic, value: str, templates: Sequence[str] = ()) -> Said:
+        return self._tell(self._draw.pick(templates or topic.statements + topic.updates), person, V=value)
+
+    def _rivals(self, person: str, topic: Topic, count: int = _RIVALS) -> list[Said]:
+        """Facts of the same kind about other people, in the words of a direct question."""
+        others = [name for name in self._draw.shuffled(self._cast) if name != person][:count]
+        return [self._fact(name, topic, self._values[topic.name].pop(), topic.statements) for name in others]
+
+    def _lures(self, person: str, topic: Topic, count: int) -> list[Said]:
+        templates = self._draw.shuffled(LURES)[:count]
+        return [self._mention(template, person, L=topic.lure) for template in templates]
+
+    def _chatter(self, person: str) -> Said:
+        return self._mention(self._draw.pick(CHATTER), person, D=self._draw.pick(DETAILS))
+
+    # --- groups ----------------------------------------------------------------------------------------------------
+
+    def _direct(self, person: str, topic: Topic) -> Group:
+        value = self._values[topic.name].pop()
+        said = [self._fact(person, topic, value, topic.statements), *self._rivals(person, topic)]
+        said += [self._chatter(person) for _ in range(_MENTIONS)]
+        return Group("1", said, (0,), _asks(self._draw.pick(topic.questions), P=person), (value,))
+
+    def _paraphrased(self, person: str, topic: Topic) -> Group:
+        value = self._values[topic.name].pop()
+        said = [self._fact(person, topic, value), *self._rivals(person, topic)]
+        said += [self._chatter(person) for _ in range(_MENTIONS)]
+        return Group("2", said, (0,), _asks(self._draw.pick(topic.paraphrases), P=person), (value,))
+
+    def _multi_hop(self, person: str, topic: Topic) -> Group:
+        del self._closed[person, topic.name]
+        found = self._draw.pick(self._others)
+        self._closed[found, topic.name] = None
+        asker, other = [name for name in self._draw.shuffled(self._cast) if name != found][:2]
+        third = self._draw.pick([name for name in self._others if name not in (found, asker, other)])
+        link = self._draw.pick(LINKS)
+        thing, another = self._draw.shuffled(link.things)[:2]
+        value = self._values[topic.name].pop()
+        said = [
+            self._tell(self._draw.pick(link.statements), asker, B=found, T=thing),
+            self._fact(found, topic, value),
+            self._tell(self._draw.pick(link.statements), other, B=third, T=another),
+            *self._rivals(found, topic),
+        ]
+        said += [self._chatter(found) for _ in range(_MENTIONS)]
+        described = _fill(link.description, A=asker, T=thing)
+        return Group("3", said, (0, 1), _asks(self._draw.pick(topic.questions), P=described), (value,))
+
+    def _temporal(self, person: str, topic: Topic) -> Group:
+        del self._closed[person, topic.name]
+        routine = self._routines.pop()
+        values = self._draw.shuffled(routine.values)
+        right = self._draw.below(_OCCURRENCES)
+        said = [self._tell(self._draw.pick(routine.statements), person, V=value) for value in values[:_OCCURRENCES]]
+        rivals = [name for name in self._draw.shuffled(self._cast) if name != person]
+        said += [
+            self._tell(self._draw.pick(routine.statements), name, V=value)
+            for name, value in zip(rivals, values[_OCCURRENCES:], strict=False)
+        ]
+
+        def question(time: datetime | None) -> str:
+            assert time is not None
+            return _fill(routine.question, P=person, M=f"{_MONTHS[time.month - 1]} {time.year}")
+
+        return Group("4", said, (right,), question, (values[right],), series=_OCCURRENCES, months=True)
+
+    def _superseded(self, person: str, topic: Topic) -> Group:
+        values = [self._values[topic.name].pop() for _ in range(_OLD_VALUES + 1)]
+        said = [self._fact(person, topic, value, topic.statements) for value in values[:-1]]
+        said.append(self._fact(person, topic, values[-1], topic.updates))
+        said += self._rivals(person, topic)
+        question = _asks(topic.latest, P=person)
+        return Group("5", said, (_OLD_VALUES,), question, (values[-1],), series=_OLD_VALUES + 1)
+
+    def _distractor(self, person: str, topic: Topic) -> Group:
+        value = self._values[topic.name].pop()
+        said = [self._fact(person, topic, value), *self._lures(person, topic, _LURES)]
+        said += self._rivals(person, topic, 2)
+        return Group("6", said, (0,), _asks(self._draw.pick(topic.questions), P=person), (value,))
+
+    def _unanswerable(self, person: str, topic: Topic) -> Group:
+        said = self._lures(person, topic, _LURES // 2) + self._rivals(person, topic)
+        return Group("7", said, (), _asks(self._draw.pick(topic.questions), P=person))
+
+    # --- placing ---------------------------------------------------------------------------------------------------
+
+    def _bounds(self, session: int) -> tuple[int, int]:
+        return -(-session * self._size // self._sessions), -(-(session + 1) * self._size // self._sessions)
+
+    def _place(self) -> tuple[dict[int, Said], list[list[int]]]:
+        """A position for every statement of every group; those that must lie in distinct months go first."""
+        taken: dict[int, Said] = {}
+        places: list[list[int]] = [[] for _ in self._groups]
+
+        def take(low: int, high: int) -> int:
+            start = low + self._draw.below(high - low)
+            for position in itertools.chain(range(start, high), range(low, start)):
+                if position not in taken:
+                    return position
+            raise ValueError("no room")  # excluded by EVENTS_PER_QUESTION
+
+        for number in sorted(range(len(self._groups)), key=lambda n: not self._groups[n].months):
+            group = self._groups[number]
+            ordered: list[int] = []
+            sessions = sorted(self._draw.shuffled(range(self._sessions))[: group.series]) if group.months else []
+            for step in range(group.series):
+                position = take(*self._bounds(sessions[step])) if group.months else take(0, self._size)
+                taken[position] = group.said[step]
+                ordered.append(position)
+            ordered.sort()
+            for position, said in zip(ordered, group.said, strict=False):
+                taken[position] = said
+            for said in group.said[group.series :]:
+                position = take(0, self._size)
+                taken[position] = said
+                ordered.append(position)
+            places[number] = ordered
+        return taken, places
+
+    def _filler(self, topics: Sequence[Topic], free: dict[str, list[str]]) -> Said:
+        person = self._draw.pick(self._cast)
+        topic = self._draw.pick(topics)
+        if (person, topic.name) in self._closed or not free[topic.name] or self._draw.chance(0.4):
+            return self._chatter(person)
+        return self._fact(person, topic, self._draw.pick(free[topic.name]))
+
+    def _starts(self) -> list[datetime]:
+        """When each session starts: the first days of distinct months, a month or two apart."""
+        starts = []
+        month = 12 * 2019 + self._draw.below(36)
+        for _ in range(self._sessions):
+            month += 1 + self._draw.chance(0.3)
+            year, index = divmod(month, 12)
+            starts.append(
+                datetime(year, index + 1, 1 + self._draw.below(7), 8 + self._draw.below(12), self._draw.below(60))
+            )
+        return starts
+
+    def scenario(self) -> Scenario:
+        """The history and its questions."""
+        taken, places = self._place()
+        starts = self._starts()
+        events: list[Event] = []
+        for session, start in enumerate(starts):
+            low, high = self._bounds(session)
+            # A session ends within the month in which it starts, however long it is.
+            pace = timedelta(seconds=min(40, 20 * 86_400 // max(1, high - low)))
+            for position in range(low, high):
+                said = taken.get(position) or self._filler(TOPICS, self._values)
+                events.append(
+                    Event(
+                        id=f"e{position:06d}",
+                        text=said.text,
+                        time=start + (position - low) * pace,
+                        actor=said.speaker,
+                        session=f"session_{session + 1}",
+                    )
+                )
+        name = f"s{self._index:05d}"
+        questions = []
+        for number, (group, positions) in enumerate(zip(self._groups, places, strict=True)):
+            evidence = tuple(events[positions[item]] for item in group.evidence)
+            questions.append(
+                Question(
+                    id=f"{name}/{number}",
+                    text=group.question(evidence[0].time if evidence else None),
+                    category=group.category,
+                    gold=Gold(
+                        answers=group.answers,
+                        evidence=tuple(event.id for event in evidence),
+                        abstain=group.category == UNANSWERABLE,
+                    ),
+                    now=events[-1].time,
+                )
+            )
+        return Scenario(id=name, cluster=name, events=tuple(events), questions=tuple(questions))
+
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_ARTICLE = re.compile(r"\b([Aa]) (\{[A-Z]\})")
+
+
+def _fill(template: str, **words: str) -> str:
+    """The template with its placeholders filled, ``a`` turned into ``an`` where the word wants it."""
+
+    def article(match: re.Match[str]) -> str:
+        word = words[match[2][1]].lower()
+        vowel = word[0] in "aeiou" and not word.startswith(("uni", "uku", "eu"))
+        return f"{match[1]}{'n' if vowel else ''} {match[2]}"
+
+    return _ARTICLE.sub(article, template).format(**words)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _asks(template: str, **words: str) -> Callable[[datetime | None], str]:
+    text = _fill(template, **words)
+    return lambda _time: text

@@ -1,0 +1,138 @@
+"""The base of systems whose synchronous client library runs in this process, with a store of its own a namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from runner.config import ArmConfig
+from runner.errors import IngestError, NotSettled, SearchError, SystemFault
+from runner.system import MemorySystem, Prepared, receipt_of
+from runner.system._base.embedded import in_thread
+from runner.system._base.threads import Threads
+from runner.types import Event, Query, Receipt, Retrieval
+
+S = TypeVar("S")
+log = logging.getLogger(__name__)
+
+EMPTY_QUERY: Final = "empty_query"  # what a row says when there was nothing to ask
+_PARTING_S: Final = 10.0  # that the stores have to close when a run ends
+
+
+@dataclass
+class _Space(Generic[S]):
+    store: S | None = None
+    ids: set[str] = field(default_factory=set)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class LibrarySystem(MemorySystem, Generic[S]):
+    """A client library behind threads.
+
+    Subclasses write :meth:`create`, :meth:`put`, :meth:`find` and :meth:`drop`. Each namespace has a store of its own,
+    made when it is first written to, so that no scenario is seen, ranked against or slowed down by another, and an
+    erase takes everything with it. One write at a time goes into a store; ``writers`` namespaces are written at once,
+    and one search runs at a time: what is measured is the library, not its lock.
+    """
+
+    writers: ClassVar[int] = 4
+    outside = False  # but for its models, which its arm states as any model is
+    searches: int | None = 1
+
+    def __init__(self, arm: ArmConfig) -> None:
+        super().__init__(arm)
+        self._spaces: dict[str, _Space[S]] = {}
+        self._writers = Threads(self.writers, f"{arm.system}-write")
+        self._readers = Threads(1, f"{arm.system}-read")
+
+    # --- what a subclass writes -------------------------------------------------------------------------------------
+
+    def create(self, ns: str) -> S:
+        """A store as empty as a fresh install."""
+        raise NotImplementedError
+
+    def put(self, store: S, ns: str, events: Sequence[Event]) -> Prepared:
+        """Write events in their order."""
+        raise NotImplementedError
+
+    def find(self, store: S, ns: str, query: Query) -> Retrieval:
+        """Search one store; its query has text."""
+        raise NotImplementedError
+
+    def drop(self, store: S) -> None:
+        """Leave nothing of a store."""
+
+    def held(self, store: S, ids: frozenset[str]) -> frozenset[str] | None:
+        """Which of the events that were written any memory of a store came from; ``None``: it cannot be told."""
+        return None
+
+    def sendable(self, event: Event) -> Event:
+        """The event as the library can carry it; one that changes is seen in the receipt."""
+        return event
+
+    # --- the contract -----------------------------------------------------------------------------------------------
+
+    async def reset(self, ns: str) -> None:
+        await self._let_go(ns, IngestError)
+        self._spaces[ns] = _Space()
+
+    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
+        space = self._spaces.setdefault(ns, _Space())
+        async with space.lock:
+            seen = set(space.ids)
+            for event in events:
+                if event.id in seen:
+                    raise IngestError(f"event '{event.id}' was written twice; event ids are unique within a scenario")
+                seen.add(event.id)
+            sent = [self.sendable(event) for event in events]
+            if space.store is None:
+                space.store = await self._write_side(IngestError, self.create, ns)
+            prepared = await self._write_side(IngestError, self.put, space.store, ns, sent)
+            space.ids = seen
+        times = "native" if self.capabilities.timestamps else "in_text"
+        return receipt_of(sent, times=times, computed=prepared.computed, reused=prepared.reused)
+
+    async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
+        self._known(ns, NotSettled)
+
+    async def search(self, ns: str, query: Query) -> Retrieval:
+        space = self._known(ns, SearchError)
+        if space.store is None or not space.ids:
+            return Retrieval()
+        if not query.text.strip():
+            return Retrieval(notes=(EMPTY_QUERY,))
+        return await in_thread(self.arm.system, self._readers, SearchError, self.find, space.store, ns, query)
+
+    async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        space = self._known(ns, SearchError)
+        asked = frozenset(space.ids.intersection(events))
+        return asked if space.store is None else self.held(space.store, asked)
+
+    async def erase(self, ns: str) -> None:
+        await self._let_go(ns, SystemFault)
+
+    async def close(self) -> None:
+        parting = asyncio.gather(*(self._let_go(ns, SystemFault) for ns in list(self._spaces)), return_exceptions=True)
+        with suppress(TimeoutError):  # a call that never returns may hold every thread
+            await asyncio.wait_for(parting, _PARTING_S)
+        await asyncio.gather(self._writers.close(), self._readers.close())
+
+    # --- helpers ----------------------------------------------------------------------------------------------------
+
+    async def _write_side(self, fault: type[SystemFault], function: Any, *args: Any) -> Any:
+        return await in_thread(self.arm.system, self._writers, fault, function, *args)
+
+    def _known(self, ns: str, fault: type[SystemFault]) -> _Space[S]:
+        space = self._spaces.get(ns)
+        if space is None:
+            raise fault(f"namespace '{ns}' was never written or is erased; write to it first")
+        return space
+
+    async def _let_go(self, ns: str, fault: type[SystemFault]) -> None:
+        space = self._spaces.pop(ns, None)
+        if space is not None and space.store is not None:
+            await self._write_side(fault, self.drop, space.store)

@@ -1,0 +1,217 @@
+"""The base of systems that run elsewhere: a process, a server, reached by what an arm's YAML says.
+
+It keeps the part of the contract that no server can be trusted with. A namespace that was never written, or is erased,
+is a fault before anything is asked; so is an event that is written twice. Only where the system keeps namespaces beyond
+a run is one that this run never touched asked under its own name, and nothing done to it besides. What goes wrong
+underneath is a :class:`Trouble` and becomes the fault of the step, told with the arm's name. Nothing becomes an empty
+list.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from msgspec.structs import replace
+from pydantic import ConfigDict, Field
+
+from runner.config import ArmConfig, Strict
+from runner.errors import IngestError, NotSettled, RunnerError, SearchError, SystemFault
+from runner.system import MemorySystem, Opening, Provenance, receipt_of
+from runner.system._bridge.declared import CAREFUL, Declares, Settled, Told, settle
+from runner.system._bridge.faults import Trouble
+from runner.system._bridge.paths import NonEmpty
+from runner.types import Answer, Event, Query, Receipt, Retrieval
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+UNDECLARED = "capabilities_undeclared"  # what a row says when its system left something to be assumed
+
+
+class BridgeSettings(Strict):
+    """Settings that every bridge has."""
+
+    declares: Declares = Declares()
+    modes: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] = ("default",)  # what `recall.mode` may be
+
+
+class AnyKnobs(Strict):
+    """Knobs of a system that only its own server knows; each is sent as the arm states it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Bridge(MemorySystem):
+    """A system on the other side of a bridge.
+
+    Subclasses write :meth:`_open` and one method a step, which raise :class:`Trouble` on any failure.
+    """
+
+    Settings: ClassVar[type[Strict]] = BridgeSettings
+    Knobs: ClassVar[type[Strict]] = AnyKnobs
+    capabilities = CAREFUL  # of the class, before a server was asked
+    told_at_open = True
+
+    def __init__(self, arm: ArmConfig) -> None:
+        modes = arm.settings.get("modes")
+        if isinstance(modes, list | tuple) and modes and all(isinstance(mode, str) for mode in modes):
+            self.modes = tuple(modes)
+        super().__init__(arm)
+        self._written: dict[str, set[str] | None] = {}  # event ids by namespace; None: its reset has not succeeded
+        self._gone: set[str] = set()
+        self._notes: tuple[str, ...] = ()
+
+    # --- what a bridge writes ---------------------------------------------------------------------------------------
+
+    async def _open(self, opening: Opening) -> Settled:
+        raise NotImplementedError
+
+    async def _reset(self, ns: str) -> None:
+        raise NotImplementedError
+
+    async def _write(self, ns: str, events: Sequence[Event]) -> int:
+        """Store some events that follow each other; how many of their texts were cut."""
+        raise NotImplementedError
+
+    async def _settle(self, ns: str, deadline_s: float) -> None:
+        """Nothing: what was written can be found."""
+
+    async def _search(self, ns: str, query: Query) -> Retrieval:
+        raise NotImplementedError
+
+    async def _answer(self, ns: str, query: Query) -> Answer:
+        raise NotImplementedError
+
+    async def _holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        """Which of these events any stored memory came from; a bridge cannot tell."""
+        return None
+
+    async def _drop_derived(self, ns: str) -> None:
+        raise Trouble("this arm declares no way to drop what is derived")
+
+    async def _erase(self, ns: str) -> None:
+        raise NotImplementedError
+
+    async def _close(self) -> None:
+        raise NotImplementedError
+
+    def _batch(self) -> int:
+        """Events of one write."""
+        return 1
+
+    def _sendable(self, event: Event) -> Event:
+        """The event as the bridge can carry it; one that changes is seen in the receipt."""
+        return event
+
+    # --- the contract -----------------------------------------------------------------------------------------------
+
+    async def open(self, opening: Opening) -> Provenance:
+        self.require()
+        try:
+            settled = await self._open(opening)
+        except Trouble as trouble:
+            await self._close()
+            raise RunnerError(f"arm '{self.arm.name}' did not open: {trouble}") from None
+        except BaseException:
+            await self._close()
+            raise
+        self.capabilities = settled.capabilities
+        if settled.undeclared:
+            self._notes = (UNDECLARED,)
+            log.warning(
+                "arm '%s': nobody declares its %s; capabilities count as absent and names as unknown until "
+                "arm.settings.declares or the system itself says otherwise",
+                self.arm.name,
+                ", ".join(settled.undeclared),
+            )
+        return settled.provenance
+
+    async def reset(self, ns: str) -> None:
+        self._written[ns] = None
+        self._gone.discard(ns)
+        await self._step("reset", IngestError, self._reset(ns))
+        self._written[ns] = set()
+
+    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
+        written = self._space(ns, IngestError)
+        ids = [event.id for event in events]
+        seen = set(written)
+        for name in ids:
+            if name in seen:
+                raise IngestError(f"event '{name}' was written twice; event ids are unique within a scenario")
+            seen.add(name)
+        sent = [self._sendable(event) for event in events]
+        cut = 0
+        for start in range(0, len(sent), self._batch()):
+            batch = sent[start : start + self._batch()]
+            cut += await self._step("write", IngestError, self._write(ns, batch))
+            written.update(event.id for event in batch)
+        receipt = receipt_of(sent, times="native" if self.capabilities.timestamps else "in_text")
+        return Receipt(events=receipt.events, sha256=receipt.sha256, times=receipt.times, truncated=cut)
+
+    async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
+        self._space(ns, NotSettled)
+        await self._step("settle", NotSettled, self._settle(ns, deadline_s))
+
+    async def search(self, ns: str, query: Query) -> Retrieval:
+        self._reach(ns)
+        found = await self._step("search", SearchError, self._search(ns, query))
+        return Retrieval(hits=found.hits, notes=(*found.notes, *self._notes), cached=found.cached)
+
+    async def ask(self, ns: str, query: Query) -> Answer:
+        if not self.capabilities.answers:
+            raise NotImplementedError(f"arm '{self.arm.name}' declares no way to ask for an answer")
+        self._reach(ns)
+        answer = await self._step("ask", SearchError, self._answer(ns, query))
+        return replace(answer, notes=(*answer.notes, *self._notes))
+
+    async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        self._reach(ns)
+        if ns not in self._written:  # there already: this run knows no event of it
+            return None
+        return await self._step("holds", SearchError, self._holds(ns, events))
+
+    async def drop_derived(self, ns: str) -> None:
+        self._space(ns, IngestError)
+        await self._step("drop_derived", IngestError, self._drop_derived(ns))
+
+    async def erase(self, ns: str) -> None:
+        if ns not in self._written:
+            return
+        del self._written[ns]
+        self._gone.add(ns)
+        await self._step("erase", IngestError, self._erase(ns))
+
+    async def close(self) -> None:
+        self._written.clear()
+        self._gone.clear()
+        await self._close()
+
+    # --- helpers ----------------------------------------------------------------------------------------------------
+
+    def _space(self, ns: str, fault: type[SystemFault]) -> set[str]:
+        written = self._written.get(ns)
+        if written is None:
+            raise fault(f"namespace '{ns}' was never reset or is erased; reset it and write to it first")
+        return written
+
+    def _reach(self, ns: str) -> None:
+        """Refuse to ask a namespace that is neither of this run nor one that may be there already."""
+        if ns in self._written or ns in self._gone or not self.capabilities.existing:
+            self._space(ns, SearchError)
+
+    async def _step(self, name: str, fault: type[SystemFault], call: Awaitable[T]) -> T:
+        try:
+            return await call
+        except Trouble as trouble:
+            raise fault(f"{self.arm.name}: {name}: {trouble}") from None
+
+    def _offers(self, name: str, otherwise: bool) -> bool:
+        """Whether the arm declares that capability; where it says nothing, what follows from how it is driven."""
+        said: bool | None = getattr(self.settings.declares.capabilities, name)
+        return otherwise if said is None else said
+
+    def _settled(self, told: Told, *, code: str | None, given: Mapping[str, bool], extra: Mapping[str, Any]) -> Settled:
+        return settle(self.settings.declares, told, code=code, given=given, extra=extra)

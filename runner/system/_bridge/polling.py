@@ -1,0 +1,68 @@
+"""Asking again until what was written can be found."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.config import Strict
+from runner.dotted import at
+from runner.http import start_of
+from runner.system._bridge.faults import Trouble
+from runner.system._bridge.paths import JsonPath
+
+
+class State(Strict):
+    """A condition on an answer: what stands at a path is one of these values."""
+
+    at: JsonPath
+    values: Annotated[list[str | int | bool], Field(min_length=1)]
+
+    def holds(self, answer: Any) -> bool:
+        """Whether it does."""
+        found = at(answer, self.at)
+        return any(found == value and isinstance(found, bool) == isinstance(value, bool) for value in self.values)
+
+
+class Waiting(Strict):
+    """When to ask again: without ``ready`` any good answer says that what was written can be found."""
+
+    ready: State | None = None
+    failed: State | None = None  # it never will be
+    every_s: Annotated[float, Field(gt=0, le=3600)] = 0.5
+
+    @property
+    def reads(self) -> bool:
+        """Whether the answer says anything, beyond that it is good."""
+        return self.ready is not None or self.failed is not None
+
+    def over(self, answer: Any) -> bool:
+        """Whether the wait is over.
+
+        Raises
+        ------
+        Trouble
+            When it is over for good.
+        """
+        if self.failed is not None and self.failed.holds(answer):
+            raise Trouble(f"'{self.failed.at}' says {start_of(str(at(answer, self.failed.at)), 60)}")
+        return self.ready is None or self.ready.holds(answer)
+
+
+async def until(ready: Callable[[], Awaitable[bool]], deadline_s: float, every_s: float = 0.2) -> None:
+    """Ask, at once and then every ``every_s`` seconds, until the answer is yes.
+
+    Raises
+    ------
+    Trouble
+        When it is still no when ``deadline_s`` seconds have passed.
+    """
+    end = time.monotonic() + deadline_s
+    while not await ready():
+        if time.monotonic() + every_s >= end:
+            raise Trouble(f"what was written is not ready after {deadline_s:g} s")
+        await asyncio.sleep(every_s)

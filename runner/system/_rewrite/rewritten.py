@@ -1,0 +1,276 @@
+"""A memory system that is told what a model makes of a history, in the place of the events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from functools import partial
+from typing import Any, Final
+
+from msgspec import structs
+
+from runner.config import ArmConfig, digest
+from runner.errors import ConfigError, EndpointUnusable, IngestError, ModelFault
+from runner.llm import Request, instrument_params
+from runner.llm.template import Template
+from runner.system import MemorySystem, Opening, Provenance, dated
+from runner.system._retrieval.model_client import Asker
+from runner.system._retrieval.result_cache import Cache, key
+from runner.system._rewrite.notes import notes_in, parts_of, told
+from runner.system._rewrite.settings import Rewrite
+from runner.types import Answer, Event, Hit, Query, Receipt, Retrieval
+
+CACHED: Final = "ingest_cached"  # what a row says when nothing of its history was asked of the model in this run
+_PROMPTS: Final = {"extract": "extract_notes", "digest": "digest"}
+_NOTHING: Final = "(nothing yet)"
+_DIGEST: Final = "digest"  # the id of the one event
+
+
+@dataclass
+class _Space:
+    """One namespace: what was written to it and what was made of that."""
+
+    ids: set[str] = field(default_factory=set)
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # sources by the id of a note
+    summary: str = ""
+    asked: int = 0  # calls, those that the cache answered left out
+    receipt: Receipt | None = None  # of the system's own
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Rewritten(MemorySystem):
+    """A memory system that is told notes or a summary instead of the events."""
+
+    def __init__(self, arm: ArmConfig, inner: MemorySystem, asked: Rewrite) -> None:
+        problems = []
+        if asked.model is None:
+            problems.append(
+                f"arm.ingest.model: is missing; ingest.mode={asked.mode} needs a model "
+                "(name, provider, model, base_url …), or its name"
+            )
+        elif asked.model.provider not in ("openai", "command"):
+            problems.append(
+                f"arm.ingest.model: provider '{asked.model.provider}' writes no notes; take 'openai' or 'command'"
+            )
+        if inner.capabilities.reads_gold:
+            problems.append(f"arm.ingest.mode: '{arm.system}' is told which events are the evidence, and keeps them")
+        if problems or asked.model is None:
+            raise ConfigError(problems)
+        self.arm, self.inner, self.asked = arm, inner, asked
+        self.settings, self.knobs, self.ingest = inner.settings, inner.knobs, inner.ingest
+        self.modes, self.searches = inner.modes, inner.searches
+        known = frozenset({"session"} | ({"summary"} if asked.mode == "digest" else set()))
+        self._template = Template.load(
+            "arm/prompts", asked.prompt or _PROMPTS[asked.mode], "arm.ingest.prompt", known, known
+        )
+        self._asker = Asker(asked.model)
+        self._cache = Cache()
+        self._spaces: dict[str, _Space] = {}
+        self._asking: dict[bytes, asyncio.Lock] = {}
+        self._tell()
+
+    def _tell(self) -> None:
+        """Take over what the system says of itself; its own is known for sure only when it has opened."""
+        sources = self.inner.capabilities.sources and self.asked.mode == "extract"
+        # A corpus that is there already is none of its notes, and the system itself is the arm that searches it.
+        self.capabilities = changed(self.inner.capabilities, sources=sources, existing=False)
+        self.told_at_open = self.inner.told_at_open
+
+    # These are asked of the class elsewhere; here they are what the system inside says.
+    def inert(self, harness: str) -> dict[str, str]:  # type: ignore[override]
+        return self.inner.inert(harness)
+
+    def caveats(self, harness: str) -> list[str]:  # type: ignore[override]
+        how = f"one a session of at most {self.asked.part_chars} characters, which the plan does not count"
+        said = [f"ingest.mode={self.asked.mode}: model calls before the first question, {how}"]
+        if self.capabilities.sources:
+            said.append("ingest.mode=extract: a note counts as every event of the part that it was written from")
+        return [*self.inner.caveats(harness), *said]
+
+    def missing(self) -> str | None:
+        return self.inner.missing()
+
+    async def open(self, opening: Opening) -> Provenance:
+        self._asker.open(opening)
+        self._cache.open(opening.cache_dir)
+        opened = await self.inner.open(opening)
+        self._tell()
+        params = digest(instrument_params(self._asker.config))[:8]
+        prompt = f"prompt@sha256:{self._template.sha256[:12]}"
+        revision = f"{self.asked.mode} {self._asker.identity} {params} {prompt}"
+        return changed(
+            opened,
+            index_revision=revision if opened.index_revision == "none" else f"{opened.index_revision}; {revision}",
+            extra={
+                **opened.extra,
+                "ingest_mode": self.asked.mode,
+                "ingest_model": self._asker.identity,
+                "ingest_prompt_sha256": self._template.sha256,
+            },
+        )
+
+    async def reset(self, ns: str) -> None:
+        await self.inner.reset(ns)
+        self._spaces[ns] = _Space()
+
+    async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
+        space = self._spaces.setdefault(ns, _Space())
+        async with space.lock:
+            seen = set(space.ids)
+            for event in events:
+                if event.id in seen:
+                    raise IngestError(f"event '{event.id}' was written twice; event ids are unique within a scenario")
+                seen.add(event.id)
+            parts = list(parts_of(events, self.asked.part_chars))
+            rewritten = await (self._extracted if self.asked.mode == "extract" else self._digested)(ns, space, parts)
+            space.receipt = receipt = await self.inner.write(ns, rewritten)
+            space.ids = seen
+        if receipt.events != len(rewritten):
+            raise IngestError(f"{len(rewritten)} notes were written and the system took {receipt.events}")
+        # It says how many events were read, and by its hash that other texts were stored.
+        return structs.replace(receipt, events=len(events))
+
+    async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
+        space = self._spaces.get(ns)
+        await self.inner.settle(ns, space.receipt if space and space.receipt else receipt, deadline_s)
+
+    async def search(self, ns: str, query: Query) -> Retrieval:
+        found = await self.inner.search(ns, query)
+        space = self._spaces.get(ns) or _Space()
+        hits = tuple(self._cited(space, hit) for hit in found.hits)
+        return structs.replace(found, hits=hits, notes=(*found.notes, *self._flags(space)))
+
+    async def ask(self, ns: str, query: Query) -> Answer:
+        answer = await self.inner.ask(ns, query)
+        space = self._spaces.get(ns) or _Space()
+        hits = None if answer.hits is None else tuple(self._cited(space, hit) for hit in answer.hits)
+        return structs.replace(answer, hits=hits, notes=(*answer.notes, *self._flags(space)))
+
+    async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
+        """The events of a part that a note was written from, of the notes that the system holds; all of a summary's."""
+        space = self._spaces.get(ns) or _Space()
+        behind: Mapping[str, Iterable[str]] = {_DIGEST: space.ids} if self.asked.mode == "digest" else space.notes
+        kept = await self.inner.holds(ns, list(behind))
+        return (
+            None if kept is None else frozenset(event for note in kept for event in behind[note]).intersection(events)
+        )
+
+    def _flags(self, space: _Space) -> list[str]:
+        return [f"ingest_{self.asked.mode}", *([CACHED] if space.ids and not space.asked else [])]
+
+    def _cited(self, space: _Space, hit: Hit) -> Hit:
+        """The hit with the events behind its notes as sources."""
+        if hit.sources is None or self.asked.mode == "digest":
+            return structs.replace(hit, sources=None)
+        cited = [source for note in hit.sources for source in space.notes.get(note, (note,))]
+        return structs.replace(hit, sources=tuple(dict.fromkeys(cited)))
+
+    async def drop_derived(self, ns: str) -> None:
+        await self.inner.drop_derived(ns)
+
+    async def erase(self, ns: str) -> None:
+        self._spaces.pop(ns, None)
+        await self.inner.erase(ns)
+
+    async def close(self) -> None:
+        self._spaces.clear()
+        try:
+            await self.inner.close()
+        finally:
+            await self._asker.close()
+            self._cache.close()
+
+    # --- what the model makes of it ---------------------------------------------------------------------------------
+
+    async def _extracted(self, ns: str, space: _Space, parts: Sequence[tuple[Event, ...]]) -> list[Event]:
+        async def one(part: tuple[Event, ...]) -> list[str]:
+            return notes_in(await self._ask(space, {"session": told(part)}, notes_in)) or []
+
+        replies = await _together([partial(one, part) for part in parts], self._asker.config.concurrency)
+        made: list[Event] = []
+        for part, notes in zip(parts, replies, strict=True):
+            sources = tuple(event.id for event in part)
+            for text in notes:
+                name = f"note-{len(space.notes):05d}"
+                space.notes[name] = sources
+                made.append(self._event(name, text, part))
+        if parts and not space.notes:
+            raise IngestError(f"ingest.mode=extract: the model wrote no note of {sum(map(len, parts))} events")
+        return made
+
+    async def _digested(self, ns: str, space: _Space, parts: Sequence[tuple[Event, ...]]) -> list[Event]:
+        if not parts:
+            return []
+        for part in parts:
+            space.summary = await self._ask(space, {"session": told(part), "summary": space.summary or _NOTHING}, str)
+        if space.ids:  # of an earlier write: the new summary takes the place of the old one
+            await self.inner.reset(ns)
+        return [self._event(_DIGEST, space.summary, parts[-1])]
+
+    def _event(self, name: str, text: str, part: Sequence[Event]) -> Event:
+        """What is stored: it has the time of the last event that it was written from."""
+        last = part[-1]
+        project = "" if name == _DIGEST else last.project
+        event = Event(id=name, text=text, time=last.time, kind="note", session=last.session, project=project)
+        return event if self.inner.capabilities.timestamps else dated(event)
+
+    async def _ask(self, space: _Space, values: Mapping[str, str], readable: Callable[[str], Any]) -> str:
+        """A reply that can be read, from the cache or from the model.
+
+        Raises
+        ------
+        IngestError
+            When the call fails, or its reply was cut or holds nothing that can be read.
+        EndpointUnusable
+            When no call can succeed.
+        """
+        request = self._asker.request(self._template.fill(values), values)
+        place = self._place(request)
+        async with self._asking.setdefault(place, asyncio.Lock()):
+            held = await asyncio.to_thread(self._cache.read, [place])
+            if place in held:
+                return str(json.loads(zlib.decompress(held[place])))
+            where = f"ingest.mode={self.asked.mode}"
+            space.asked += 1
+            try:
+                completion = await self._asker.reply(request)
+            except EndpointUnusable:
+                raise
+            except ModelFault as fault:
+                raise IngestError(f"{where}: {fault}") from fault
+            if completion.finish == "length":
+                raise IngestError(f"{where}: the reply was cut; raise max_tokens in arm.ingest.model.params")
+            text = completion.text.strip()
+            if not text or readable(text) is None:
+                raise IngestError(f"{where}: the model wrote no notes, a line each after '- ': {text[:80]!r}")
+            await asyncio.to_thread(self._cache.write, {place: zlib.compress(json.dumps(text).encode())})
+            return text
+
+    def _place(self, request: Request) -> bytes:
+        """Where a reply is kept: the request's hash is over prompt, model, parameters and text."""
+        return key("ingest", self._asker.where, request.sha256)
+
+
+async def _together(calls: Sequence[Callable[[], Awaitable[list[str]]]], at_once: int) -> list[list[str]]:
+    """All of them, or the first failure: then nothing more is begun, and what is in flight is paid and ends."""
+    slots = asyncio.Semaphore(at_once)
+    failed: list[Exception] = []
+
+    async def one(call: Callable[[], Awaitable[list[str]]]) -> list[str]:
+        async with slots:
+            if failed:
+                return []
+            try:
+                return await call()
+            except Exception as error:
+                failed.append(error)
+                return []
+
+    replies = await asyncio.gather(*map(one, calls))
+    if failed:
+        raise failed[0]
+    return replies

@@ -1,0 +1,258 @@
+"""Loom over HTTP: throwaway namespaces, evaluation reads, and one purging erasure when the run ends.
+
+What is fixed is how a benchmark drives it:
+
+- it refuses a server that is degraded, or whose providers are fake;
+- it registers a namespace (``traffic_class: bench``) before the first write;
+- it reads with ``auto_touch: false``, ``reinforce: false`` and ``namespace_scope: this``;
+- it erases every name that it made with one request (``external: false``), whether the run ends, fails or is
+  interrupted; a namespace that was there already is asked by its own name, and neither registered nor erased.
+
+Where the requests go and what else they hold is in the settings; their defaults are assumptions (``docs/systems.md``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as changed
+from typing import Any, Final
+
+from runner.config import ArmConfig
+from runner.dotted import at
+from runner.errors import ConfigError, Refused
+from runner.http import Reply, start_of
+from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
+from runner.system._bridge.answers import answer_of
+from runner.system._bridge.bridge import Bridge
+from runner.system._bridge.declared import UNKNOWN, Settled
+from runner.system._bridge.faults import Trouble
+from runner.system._bridge.hits import hits_of
+from runner.system._bridge.http_client import Server, headers_of, is_page, json_of, problems_of
+from runner.system._bridge.http_requests import Call
+from runner.system._bridge.polling import until
+from runner.system._bridge.template import EVENT, QUERY, fill, fill_text, of_event, of_query, unknown, url_part
+from runner.system._retrieval.hits import within
+from runner.system.loom.settings import LoomSettings
+from runner.types import Answer, Event, Query, Retrieval
+
+log = logging.getLogger(__name__)
+
+EVALUATION: Final[Mapping[str, Any]] = {"auto_touch": False, "reinforce": False, "namespace_scope": "this"}
+_FAKE: Final = "fake"  # how the names of its fake providers begin
+_PLAIN: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_PREFIX: Final = "bench-"  # by which its collector finds what a killed run left
+_NAME_CHARS: Final = 80
+_ERASURES: Final = 3  # tries, beyond those of the HTTP policy
+_PAUSE_S: Final = 0.5
+_ERASE_S: Final = 60.0  # of all of them: a run must end
+
+
+class Loom(Bridge):
+    """A Loom server."""
+
+    Settings = LoomSettings
+    Knobs = NoKnobs
+    capabilities = Capabilities(asynchronous=True, existing=True)
+    modes = ("default", "hybrid", "lexical", "vector")
+    settings: LoomSettings
+
+    def __init__(self, arm: ArmConfig) -> None:
+        super().__init__(arm)
+        wrong = self._problems()
+        if wrong:
+            raise ConfigError(wrong)
+        self._server: Server | None = None
+        self._names: dict[str, str] = {}  # of a namespace of the run on the server
+        self._made: list[str] = []  # every name that was registered and is not erased
+        self.searches = self.settings.limits.concurrency
+        self.capabilities = changed(self.capabilities, answers=self.settings.requests.ask is not None)
+
+    def _problems(self) -> list[str]:
+        asked, key = self.settings.requests, "arm.settings.requests."
+        found = problems_of(self.settings.base_url, "arm.settings.base_url")
+        steps: list[tuple[str, Call | None, Sequence[str]]] = [
+            ("register", asked.register_, ("ns",)),
+            ("write", asked.write, ("ns", "events")),
+            ("settle", asked.settle, ("ns",)),
+            ("search", asked.search, ("ns", *QUERY)),
+            ("ask", asked.ask, ("ns", *QUERY)),
+            ("erase", asked.erase, ("namespaces",)),
+        ]
+        found += unknown(asked.write.item, EVENT, f"{key}write.item")
+        found += asked.ask.problems(f"{key}ask.") if asked.ask is not None else []
+        for name, step, known in steps:
+            if step is not None:
+                found += unknown(step.path, known, f"{key}{name}.path")
+                found += unknown(step.body, known, f"{key}{name}.body")
+        return found
+
+    # --- what it is -------------------------------------------------------------------------------------------------
+
+    async def _open(self, opening: Opening) -> Settled:
+        settings, health = self.settings, self.settings.health
+        self._server = Server(settings.base_url, headers_of(settings.auth, {}), settings.limits)
+        reply = await self._server.ask("GET", health.path, None, (503,))  # a server that is not ready tells why
+        answer = json_of(reply, health.path)
+        if not health.ready.holds(answer):
+            state = start_of(str(at(answer, health.ready.at)), 60)
+            raise Trouble(f"the server says '{state}', not ready: {start_of(str(answer), 200)}")
+        told = {name: at(answer, getattr(health, name)) for name in _TOLD}
+        fakes = self._fakes(told)
+        refused = [kind for kind in fakes if kind not in settings.allow_fake]
+        if refused:
+            named = ", ".join(f"{kind} {start_of(fakes[kind], 60)}" for kind in refused)
+            raise Refused(
+                f"arm '{self.arm.name}': the server's providers are fake ({named}): its scores mean nothing; start it "
+                f"with real ones, or name them in arm.settings.allow_fake=[{','.join(refused)}], and no gate will pass"
+            )
+        return Settled(self.capabilities, self._provenance(told, fakes), ())
+
+    @staticmethod
+    def _fakes(told: Mapping[str, Any]) -> dict[str, str]:
+        embedder, model, provider = (str(told[name] or "") for name in ("embedding_model", "llm_model", "llm_provider"))
+        found = {"embedding": embedder} if embedder.lower().startswith(_FAKE) else {}
+        if provider.lower().startswith(_FAKE) or model.lower().startswith(_FAKE):
+            found["llm"] = provider or model
+        return found
+
+    def _provenance(self, told: Mapping[str, Any], fakes: Mapping[str, str]) -> Provenance:
+        model, size, commit = told["embedding_model"], told["embedding_dim"], told["build_commit"]
+        llm = f"{told['llm_provider'] or UNKNOWN}:{told['llm_model'] or UNKNOWN}"
+        declared = self.settings.declares
+        build = f"{build_version(self)}; loom {commit}, llm {llm}" if commit else UNKNOWN
+        embedder = f"{model} {size}d" if model and size else UNKNOWN
+        return Provenance(
+            build=declared.build or start_of(build, 200),
+            embedder=declared.embedder or start_of(embedder, 200),
+            reranker=declared.reranker or "none",
+            index_revision=declared.index_revision or "none",
+            fake="embedding" in fakes,
+            extra={
+                **{name: start_of(str(value), 200) for name, value in told.items() if value is not None},
+                "fakes": sorted(fakes),
+                "base_url": self.settings.base_url,
+                "keep_namespaces": self.settings.keep_namespaces,
+            },
+        )
+
+    # --- steps ------------------------------------------------------------------------------------------------------
+
+    async def _reset(self, ns: str) -> None:
+        """A new name, never used before: an old one could hold what a killed run left."""
+        name = f"{_PREFIX}{_PLAIN.sub('-', ns.removeprefix(_PREFIX))[:_NAME_CHARS]}-{secrets.token_hex(4)}"
+        self._made.append(name)  # before it is asked for: an answer may be lost
+        kind = "memory" if self.settings.keep_namespaces else "bench"  # the idle collector takes the kind bench
+        await self._send(
+            self.settings.requests.register_,
+            {"ns": name},
+            {"kind": kind, "traffic_class": "bench", "capture_generation_io": True},
+        )
+        self._names[ns] = name
+
+    async def _write(self, ns: str, events: Sequence[Event]) -> int:
+        write = self.settings.requests.write
+        items = [fill(write.item, of_event(event)) for event in events]
+        reply = await self._send(write, {"ns": self._names[ns], "events": items})
+        if write.taken is not None:
+            taken = at(json_of(reply, write.path), write.taken)
+            if isinstance(taken, bool) or taken != len(events):
+                raise Trouble(f"{len(events)} events were sent and '{write.taken}' says {start_of(str(taken), 40)}")
+        return 0
+
+    async def _settle(self, ns: str, deadline_s: float) -> None:
+        settle = self.settings.requests.settle
+        if settle is None:
+            return
+
+        async def ready() -> bool:
+            answer = json_of(await self._send(settle, {"ns": self._names[ns]}), settle.path)
+            if settle.failed is not None and settle.failed.holds(answer):
+                raise Trouble(f"'{settle.failed.at}' says {at(answer, settle.failed.at)}")
+            return settle.ready is None or settle.ready.holds(answer)
+
+        await until(ready, deadline_s, settle.every_s)
+
+    async def _search(self, ns: str, query: Query) -> Retrieval:
+        search = self.settings.requests.search
+        reply = await self._send(search, self._asked(ns, query), EVALUATION)
+        return within(hits_of(json_of(reply, search.path), search.hits), query)
+
+    async def _answer(self, ns: str, query: Query) -> Answer:
+        ask = self.settings.requests.ask
+        assert ask is not None  # it is not asked otherwise
+        reply = await self._send(ask, self._asked(ns, query), EVALUATION)
+        return answer_of(json_of(reply, ask.path), ask)
+
+    def _asked(self, ns: str, query: Query) -> dict[str, Any]:
+        name = self._names.get(ns, ns)  # one that was there already has the name that it was called by
+        return {**of_query(query), "ns": name, "mode": None if query.mode == "default" else query.mode}
+
+    async def _erase(self, ns: str) -> None:
+        """Nothing yet: all of them go together when the run ends."""
+        self._names.pop(ns, None)
+
+    async def _close(self) -> None:
+        server = self._server
+        if server is None:
+            return
+        try:
+            await self._erase_all()
+        finally:
+            self._server = None
+            await server.close()
+
+    async def _erase_all(self) -> None:
+        """One purging erasure of every name; what could not be erased is named in the log."""
+        names, self._made = self._made, []
+        self._names.clear()
+        if not names:
+            return
+        if self.settings.keep_namespaces:
+            log.warning("%s: kept on the server: %s", self.arm.name, ", ".join(names))
+            return
+        try:
+            async with asyncio.timeout(_ERASE_S):
+                await self._erased(names)
+        except (Trouble, TimeoutError) as error:
+            why = str(error) or f"no answer within {_ERASE_S:g} s"
+            left = ", ".join(names)
+            log.warning("%s: not erased (%s); erase with `loom namespaces-gc`: %s", self.arm.name, why, left)
+
+    async def _erased(self, names: Sequence[str]) -> None:
+        for left in reversed(range(_ERASURES)):
+            try:
+                await self._send(self.settings.requests.erase, {"namespaces": list(names)}, {"external": False})
+                return
+            except Trouble:
+                if left == 0:
+                    raise
+            await asyncio.sleep(_PAUSE_S)
+
+    # --- helpers ----------------------------------------------------------------------------------------------------
+
+    def _batch(self) -> int:
+        return self.settings.requests.write.batch
+
+    async def _send(self, request: Call, values: Mapping[str, Any], fixed: Mapping[str, Any] = {}) -> Reply:
+        """One request; ``fixed`` is what no setting can leave out."""
+        if self._server is None:
+            raise Trouble("the arm is not open")
+        body = fill(request.body, values)
+        if fixed:
+            if body is not None and not isinstance(body, dict):
+                raise Trouble(f"{request.path}: its body must be an object")
+            body = {**(body or {}), **fixed}
+        path = fill_text(request.path, values, url_part)
+        reply = await self._server.ask(request.method, path, body, request.good)
+        if is_page(reply):
+            raise Trouble(f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}")
+        return reply
+
+
+_TOLD: Final = ("embedding_model", "embedding_dim", "llm_model", "llm_provider", "build_commit")
+
+SYSTEM = Loom

@@ -1,0 +1,242 @@
+"""A memory system that is an MCP server: which tools to call with what, and where the hits are, all in YAML.
+
+Format: https://modelcontextprotocol.io (tools/list, tools/call), spoken by the official SDK (the extra ``mcp``). Over
+stdio the arm starts the server; over streamable HTTP it connects to ``url``. Arguments are templates
+(:mod:`runner.system._bridge.template`)::
+
+    stdio: {command: [my-memory-server]}
+    reset:  {tool: forget_all, arguments: {user: "{ns}"}}
+    write:  {tool: remember, arguments: {user: "{ns}", text: "{event.spoken}", when: "{event.time}"}}
+    search: {tool: recall, arguments: {user: "{ns}", query: "{text}", limit: "{k}"},
+             hits: {at: result, key: id, text: content, score: score}}
+    ask:    {tool: answer, arguments: {user: "{ns}", question: "{text}"}, answer: null}
+
+A result is its structured content, else the JSON of its text content; without ``hits.at`` each block of content is a
+hit, and with ``answer: null`` the text content is the answer. A server without namespaces gets them with
+``one_per_scenario``: a new process, and a new ``{dir}``, for each.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from runner.config import ArmConfig
+from runner.dotted import at, described
+from runner.errors import ConfigError
+from runner.http import start_of
+from runner.system import Opening
+from runner.system._bridge.answers import answer_of
+from runner.system._bridge.bridge import Bridge
+from runner.system._bridge.declared import Settled, Told
+from runner.system._bridge.faults import Trouble
+from runner.system._bridge.hits import hits_of
+from runner.system._bridge.http_client import headers_of
+from runner.system._bridge.polling import until
+from runner.system._bridge.process import Served, build_of
+from runner.system._bridge.process_pool import Pool
+from runner.system._bridge.server_process import Host
+from runner.system._bridge.template import fill, fill_text, of_event, of_query
+from runner.system.mcp.session import Contents, Session
+from runner.system.mcp.settings import McpSettings
+from runner.system.mcp.tools import ToolCall, check_tools
+from runner.types import Answer, Event, Query, Retrieval
+
+EXTRA: Final = "mcp"
+_HALF: Final = re.compile("[\ud800-\udfff]")
+
+
+class McpSystem(Bridge):
+    """A server that is asked through its tools."""
+
+    Settings = McpSettings
+    settings: McpSettings
+
+    def __init__(self, arm: ArmConfig) -> None:
+        super().__init__(arm)
+        self._knobs = {f"knobs.{name}": value for name, value in (self.knobs.model_extra or {}).items()}
+        wrong = self.settings.problems([*self._knobs])
+        if wrong:
+            raise ConfigError(wrong)
+        self._host: Host | None = None
+        self._headers: dict[str, str] = {}
+        self._pool: Pool[Session] = Pool(self._start, self.settings.processes, each=self.settings.one_per_scenario)
+        self._build = ""
+        self.searches = self.settings.in_flight * self.settings.processes
+
+    def missing(self) -> str | None:
+        return None if importlib.util.find_spec("mcp") else EXTRA
+
+    # --- steps ------------------------------------------------------------------------------------------------------
+
+    async def _open(self, opening: Opening) -> Settled:
+        settings = self.settings
+        if settings.url is not None:
+            self._headers = headers_of(settings.auth, settings.headers)
+        if settings.serve is not None:
+            self._host = Host(settings.serve)
+            await self._host.start(self._host.listens)
+        session = await self._pool.first()
+        check_tools(await session.tools(settings.timeouts.start), self.settings.steps())
+        about = session.about
+        started = settings.stdio or settings.serve
+        settled = self._settled(
+            Told.of(about),
+            code=build_of(started) if started is not None else None,
+            given={
+                **({"namespaces": True} if settings.one_per_scenario else {}),
+                "answers": settings.ask is not None and self._offers("answers", True),
+                # One that this run starts ends with it, and keeps what its arm says.
+                "existing": self._offers("existing", started is None),
+            },
+            extra={
+                "protocol": about["protocol"],
+                "server": about.get("build", ""),
+                "sdk": f"mcp {importlib.metadata.version('mcp')}",
+            },
+        )
+        if settled.capabilities.durable and settings.drop_derived is None:
+            raise Trouble("it is declared durable and has no tool drop_derived, so that nobody can find out")
+        return settled
+
+    async def _start(self) -> Session:
+        settings, seconds = self.settings, self.settings.timeouts.start
+        if settings.stdio is not None:
+            served = await Served.start(settings.stdio)
+            session = await Session.over_stdio(served, settings.in_flight, seconds, settings.handshake)
+        else:
+            url = fill_text(settings.url or "", {"port": self._host.port if self._host else ""})
+            session = await Session.over_http(url, self._headers, settings.in_flight, seconds, settings.handshake)
+        try:
+            build = session.about.get("build", "")
+            if self._build and build != self._build:
+                raise Trouble(f"it was {self._build} when it was started first and is {build} now: another system")
+        except Trouble:
+            await session.stop()
+            raise
+        self._build = build
+        return session
+
+    async def _reset(self, ns: str) -> None:
+        if self._host is not None:
+            await self._host.revive(self._host.listens)
+        session = await self._pool.reset(ns)
+        if self.settings.reset is not None:
+            await self._call(session, "reset", self.settings.reset, {"ns": ns})
+
+    async def _write(self, ns: str, events: Sequence[Event]) -> int:
+        write = self.settings.write
+        values: dict[str, Any] = {"ns": ns}
+        if write.item is None:
+            values |= of_event(events[0])
+        else:
+            values["events"] = [fill(write.item, {**of_event(event), **self._knobs}) for event in events]
+        result = _whole(await self._call(self._pool.of(ns), "write", write, values))
+        if write.taken is not None:
+            taken = at(result, write.taken)
+            count = len(taken) if isinstance(taken, list) else taken
+            if isinstance(count, bool) or count != len(events):
+                raise Trouble(
+                    f"{len(events)} events were sent and '{write.taken}' says {start_of(str(count), 40)}; "
+                    f"the result is {described(result)}"
+                )
+        return 0
+
+    async def _settle(self, ns: str, deadline_s: float) -> None:
+        settle = self.settings.settle
+        if settle is None:
+            return
+
+        async def ready() -> bool:
+            result = await self._call(self._pool.of(ns), "settle", settle, {"ns": ns})
+            return settle.over(_whole(result))
+
+        await until(ready, deadline_s, settle.every_s)
+
+    async def _search(self, ns: str, query: Query) -> Retrieval:
+        search = self.settings.search
+        result = await self._call(await self._session(ns), "search", search, _asked(ns, query))
+        if isinstance(result, Contents) and search.hits.at is None:
+            blocks = result.whole
+            result = blocks if isinstance(blocks, list) else [blocks]
+        return Retrieval(hits=hits_of(_whole(result), search.hits))
+
+    async def _answer(self, ns: str, query: Query) -> Answer:
+        ask = self.settings.ask
+        assert ask is not None  # it is not asked otherwise
+        result = await self._call(await self._session(ns), "ask", ask, _asked(ns, query))
+        plain = ask.answer is None and isinstance(result, Contents)
+        return answer_of(result.said if plain else _whole(result), ask)
+
+    async def _drop_derived(self, ns: str) -> None:
+        if self.settings.drop_derived is None:
+            await super()._drop_derived(ns)
+        else:
+            await self._call(self._pool.of(ns), "drop_derived", self.settings.drop_derived, {"ns": ns})
+
+    async def _erase(self, ns: str) -> None:
+        step = self.settings.erase or self.settings.reset
+        try:
+            if step is not None and not self.settings.one_per_scenario:
+                await self._call(self._pool.of(ns), "erase", step, {"ns": ns})
+        finally:
+            await self._pool.drop(ns)
+
+    async def _close(self) -> None:
+        host, self._host = self._host, None
+        try:
+            await self._pool.close()
+        finally:
+            if host is not None:
+                await host.stop()
+
+    # --- helpers ----------------------------------------------------------------------------------------------------
+
+    def _batch(self) -> int:
+        return self.settings.write.batch
+
+    def _sendable(self, event: Event) -> Event:
+        """The SDK sends UTF-8, which has no half characters; a text that held one differs in the receipt."""
+        changed = {
+            name: _carried(value)
+            for name in ("text", "actor", "title", "session", "project")
+            if not _is_carried(value := getattr(event, name))
+        }
+        return replace(event, **changed) if changed else event
+
+    async def _session(self, ns: str) -> Session:
+        """The server that answers for a namespace: any that runs, for one that is there already."""
+        return self._pool.of(ns) if ns in self._written else await self._pool.visit(ns)
+
+    async def _call(self, session: Session, name: str, step: ToolCall, values: Mapping[str, Any]) -> Any:
+        arguments = fill(step.arguments, {**values, **self._knobs})
+        try:
+            return await session.call(step.tool, arguments, self.settings.timeouts.of(name))
+        except Trouble as trouble:
+            if self._host is not None and self._host.why:
+                raise Trouble(f"{trouble}; {self._host.why}") from None
+            raise
+
+
+def _asked(ns: str, query: Query) -> dict[str, Any]:
+    return {"ns": ns, **of_query(query), "text": _carried(query.text)}
+
+
+def _whole(result: Any) -> Any:
+    return result.whole if isinstance(result, Contents) else result
+
+
+def _is_carried(text: str) -> bool:
+    return text.isascii() or _HALF.search(text) is None
+
+
+def _carried(text: str) -> str:
+    return text if _is_carried(text) else _HALF.sub("\ufffd", text)
+
+
+SYSTEM = McpSystem

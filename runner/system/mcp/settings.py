@@ -1,0 +1,99 @@
+"""What an arm of the `mcp` bridge declares: where the server is, and one tool a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.system._bridge.bridge import BridgeSettings
+from runner.system._bridge.http_client import Auth, header_problems, problems_of
+from runner.system._bridge.process import Serving, Timeouts, placeholders
+from runner.system._bridge.server_process import Serve
+from runner.system._bridge.template import EVENT, QUERY, fill_text, named, unknown
+from runner.system.mcp.session import Handshake
+from runner.system.mcp.tools import AskTool, SearchTool, SettleTool, ToolCall, WriteTool
+
+_KEY = "arm.settings."
+
+
+class McpSettings(BridgeSettings):
+    """Where the server is, and one tool a step."""
+
+    stdio: Serving | None = None
+    url: str | None = None
+    auth: Auth | None = None  # of url
+    headers: dict[str, str] = Field(default_factory=dict)
+    serve: Serve | None = None  # a command that starts the server of url; {port} is a free one, in url too
+    handshake: Handshake = "auto"  # legacy: for a server that cannot be asked which protocol it speaks
+    processes: Annotated[int, Field(ge=1, le=64)] = 1  # stdio: namespaces are shared out among so many
+    one_per_scenario: bool = False  # stdio: or a new process for every scenario
+    in_flight: Annotated[int, Field(ge=1, le=256)] = 1  # calls that one server is sent before it has answered
+    reset: ToolCall | None = None  # null: only with one_per_scenario
+    write: WriteTool
+    settle: SettleTool | None = None
+    search: SearchTool
+    ask: AskTool | None = None  # null: it does not answer by itself
+    drop_derived: ToolCall | None = None
+    erase: ToolCall | None = None  # null: the reset stands in for it
+    timeouts: Timeouts = Timeouts()
+
+    def steps(self) -> list[tuple[str, ToolCall, tuple[str, ...]]]:
+        """Every step that is a tool, with the placeholders that its arguments may have."""
+        written = ("ns", "events") if "events" in named(self.write.arguments) else ("ns", *EVENT)
+        steps: list[tuple[str, ToolCall | None, tuple[str, ...]]] = [
+            ("reset", self.reset, ("ns",)),
+            ("write", self.write, written),
+            ("settle", self.settle, ("ns",)),
+            ("search", self.search, ("ns", *QUERY)),
+            ("ask", self.ask, ("ns", *QUERY)),
+            ("drop_derived", self.drop_derived, ("ns",)),
+            ("erase", self.erase, ("ns",)),
+        ]
+        return [(name, step, known) for name, step, known in steps if step is not None]
+
+    def problems(self, knobs: Sequence[str]) -> list[str]:
+        """A line for everything that cannot be so; ``knobs`` are the placeholders of the arm's own knobs."""
+        found = [*self._of_the_server(), *self._of_the_write()]
+        if self.reset is None and not self.one_per_scenario:
+            found.append(f"{_KEY}reset: name the tool that empties a namespace, or set one_per_scenario: true")
+        if self.ask is not None:
+            found += self.ask.problems(f"{_KEY}ask.")
+        elif self.declares.capabilities.answers:
+            found.append(f"{_KEY}declares.capabilities.answers: is true and no tool is asked; name {_KEY}ask")
+        read = set(named(self.write.item))
+        found += unknown(self.write.item, [*EVENT, *knobs], f"{_KEY}write.item")
+        for name, step, known in self.steps():
+            found += unknown(step.arguments, [*known, *knobs], f"{_KEY}{name}.arguments")
+            read |= {*named(step.arguments)}
+        unread = [name for name in knobs if name not in read]
+        return [*found, *(f"arm.{name}: no tool is sent it; write {{{name}}} where it belongs" for name in unread)]
+
+    def _of_the_server(self) -> list[str]:
+        found = header_problems(self.headers, f"{_KEY}headers")
+        if (self.stdio is None) == (self.url is None):
+            found.append(f"{_KEY}stdio, {_KEY}url: one of them says where the server is")
+        if self.stdio is not None:
+            found += placeholders(self.stdio, (), f"{_KEY}stdio.")
+        elif self.one_per_scenario or self.processes > 1:
+            found.append(
+                f"{_KEY}processes, {_KEY}one_per_scenario: they are of stdio, where this run starts the server"
+            )
+        if self.url is not None:
+            wrong = unknown(self.url, ["port"] if self.serve else [], f"{_KEY}url")
+            found += wrong or problems_of(fill_text(self.url, {"port": 1}), f"{_KEY}url")
+        if self.serve is not None:
+            found += self.serve.problems(f"{_KEY}serve.")
+            if self.url is None:
+                found.append(f"{_KEY}serve: starts the server of url; one that speaks over stdio is stdio.command")
+        return found
+
+    def _of_the_write(self) -> list[str]:
+        found: list[str] = []
+        batched = "events" in named(self.write.arguments)
+        if batched != (self.write.item is not None):
+            found.append(f"{_KEY}write: {{events}} in arguments and the template of each, item, belong together")
+        if self.write.batch > 1 and not batched:
+            found.append(f"{_KEY}write.batch: {self.write.batch} events need {{events}} in arguments, and item")
+        return found
