@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import ArmConfig, HarnessConfig, load
-from runner.experiment import execute, prepare
+from runner.experiment.execute import execute
+from runner.experiment.prepare import prepare
 from runner.record.rundir import RunDir
 from runner.system import MemorySystem, Opening, Provenance, receipt_of
 from runner.types import Event, Hit, Query, Receipt, Retrieval

@@ -14,7 +14,7 @@ from runner.calibration.probes import WORDS
 from runner.calibration.reader_wording import READER
 from runner.calibration.session import REFUSED, Graded, Place, Session, Setup
 from runner.errors import RecordError, Refused, RunnerError, UsageError
-from runner.experiment import noted
+from runner.experiment.execute import noted
 from runner.experiment.session import Observer
 from runner.experiment.stop import stop_signals
 from runner.record import provenance

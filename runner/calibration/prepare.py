@@ -11,7 +11,8 @@ from runner.calibration.reader_wording import READER, TEMPLATES, Rephrasing
 from runner.calibration.session import Setup
 from runner.config import ArmConfig, Experiment
 from runner.errors import ConfigError, UsageError
-from runner.experiment import Ready, instrument
+from runner.experiment.instrument import instrument
+from runner.experiment.prepare import Ready
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.system import Provenance

@@ -127,7 +127,7 @@ def _made(place: Any, setup: Any, words: _Words) -> Calibration:
 
     probes = len(setup.plan.probes)
     calls = probes * setup.experiment.run.repeats
-    shown = launch.shown(place.path)
+    shown = directories.shown(place.path)
     print(
         f"calibrating judge {setup.experiment.judge.name} on {setup.experiment.harness.name}: {probes} probes, "
         f"{calls} judge calls → {shown}",
@@ -253,5 +253,5 @@ def _tell(made: Calibration, path: Path, as_json: bool) -> int:
     usable = all(made.kinds.get(kind) is not None and made.kinds[kind].graded for kind in ("right", "specific"))
     rates = rates_of(made.kinds, "specific") if usable else None
     if made.state == "complete" and rates is not None and rates.j > 0:
-        print(f"use it: python -m runner gate DIR gate.calibration={shlex.quote(launch.shown(path))}")
+        print(f"use it: python -m runner gate DIR gate.calibration={shlex.quote(directories.shown(path))}")
     return 0

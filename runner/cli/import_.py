@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from runner.cli._words import directories, own_folders
+from runner.cli._words.directories import shown
 from runner.cli._words.flags import Flags
 from runner.cli._words.overrides import config_dirs
-from runner.cli.launch import shown
 from runner.config import own_path
 from runner.errors import RunnerError, UsageError
 from runner.safe import looks_secret, mask, printable

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from runner.cli._words import own_folders
+from runner.cli._words.directories import resume_line, shown
+from runner.cli.trust import refuse_strange
 from runner.config import Experiment, ModelConfig, cache_dir, load, own_path
 from runner.errors import ConfigError, Refused, RunnerError, Stopped
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import is_sweep
 from runner.safe import mask, printable
-
-# Keys of an arm's settings by which a system runs a program, or reaches a server.
-_COMMANDS = ("command", "reflect", "brain")
-_SERVERS = ("base_url", "url", "host")
 
 
 class Interrupted(Stopped):
@@ -152,70 +150,6 @@ def _asked(experiment: Experiment) -> tuple[ModelConfig, ...]:
     return (experiment.judge,) if experiment.run.from_ else (experiment.reader, experiment.judge)
 
 
-def refuse_strange(path: Path, experiment: Experiment) -> None:
-    """A record from elsewhere, or an edited one, may name any command and any server.
-
-    Raises
-    ------
-    Refused
-        When to go on would run a command or send a key.
-    """
-    config = experiment.model_dump(mode="json")
-    acts = list(_acts({"judge": config["judge"]} if experiment.run.from_ else config))
-    if not experiment.run.from_ and not any("(arm" in act for act in acts) and _acts_outside(experiment.arm.system):
-        acts.append(f"run the system '{experiment.arm.system}' with the record's settings (arm.settings)")
-    if acts:
-        raise Refused(
-            f"{shown(path)}: this record was made elsewhere or edited; to resume would {' and '.join(acts)}. "
-            f"If that is what you want: {resume_line(path)} --trust"
-        )
-
-
-def _acts(value: Any, place: str = "") -> Iterator[str]:
-    """What a config would do outside this process: every model that it holds, a reader, a judge or an arm's own."""
-    if not isinstance(value, dict):
-        return
-    if value.get("provider") == "command":
-        yield f"run the command {' '.join(map(str, value.get('command') or ()))!r} ({place})"
-    elif value.get("provider") == "openai":
-        where = value.get("base_url") or "the default endpoint"
-        yield f"send data and ${value.get('api_key_env') or 'no key'} to {where} ({place})"
-    elif place == "arm":
-        yield from _reaches(value.get("settings"), "arm.settings")
-    for key, item in value.items():
-        yield from _acts(item, f"{place}.{key}" if place else str(key))
-
-
-def _acts_outside(name: str) -> bool:
-    """Whether a system does anything outside this process, as its class says; one that is not found does nothing."""
-    from runner import system as systems
-
-    try:
-        return systems.find(name).outside
-    except RunnerError:
-        return False
-
-
-def _reaches(settings: Any, place: str) -> Iterator[str]:
-    """What an arm's own settings run or reach, whichever system reads them: commands and servers by their keys."""
-    if not isinstance(settings, dict) or settings.get("provider") in ("command", "openai"):  # `_acts` tells of a model
-        return
-    auth = settings.get("auth")
-    named = [auth.get("env")] if isinstance(auth, dict) else []
-    named += settings["env_from"] if isinstance(settings.get("env_from"), list) else []
-    handed = "".join(f" and ${name}" for name in named if name)
-    for key in _COMMANDS:
-        words = settings.get(key)
-        if words and isinstance(words, list | str):
-            line = words if isinstance(words, str) else " ".join(map(str, words))
-            yield f"run the command {line!r}{f' with{handed[4:]}' if handed else ''} ({place})"
-    for key in _SERVERS:
-        if isinstance(settings.get(key), str):
-            yield f"send data{handed} to {settings[key]} ({place})"
-    for key, item in settings.items():
-        yield from _reaches(item, f"{place}.{key}")
-
-
 def _require_models(experiment: Experiment) -> None:
     from runner.llm import FAKE_JUDGE, FAKES, require
 
@@ -304,12 +238,6 @@ def _smoke(run: RunDir, *, tell: bool = False) -> int:
     return smoke.exit_code if smoke else 0
 
 
-def resume_line(path: Path) -> str:
-    """The command that goes on with a run or a sweep, with the person's own folders."""
-    mine = "".join(f" --config-dir {shlex.quote(shown(folder))}" for folder in own_folders.added)
-    return f"python -m runner resume {shlex.quote(shown(path))}{mine}"
-
-
 def _all_the_same(run: RunDir) -> str:
     return f"To finish it all the same: {resume_line(run.path)} --to-the-end"
 
@@ -371,14 +299,6 @@ def note_failure(run: RunDir, error: RunnerError) -> None:
         run.write_json("failure.json", {"reason": str(error), "exit_code": error.exit_code})
     except (OSError, RunnerError):
         logging.getLogger("runner").warning("the failure of %s could not be written down", run.path)
-
-
-def shown(path: Path) -> str:
-    """A path as a person would type it from here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
 
 
 def remove_if_empty(path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner.cli import launch
-from runner.cli._words import overrides, own_folders
+from runner.cli._words import directories, overrides, own_folders
 from runner.cli._words.flags import Flags
+from runner.cli.trust import refuse_strange
 from runner.config import cache_dir, load
 from runner.errors import ConfigError, RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
@@ -68,7 +69,7 @@ def _sweep(path: Path, retry: bool, trust: bool, whole: bool) -> int:
             launch.note_failure(run or RunDir(found.get(number, path / str(number))), error)
     from runner.cli.gate import gate_sweep
 
-    print(f"sweep {launch.shown(path)}", file=sys.stderr)
+    print(f"sweep {directories.shown(path)}", file=sys.stderr)
     return gate_sweep(path)
 
 
@@ -78,14 +79,14 @@ def _refuse_strange(
     """Look at every job before any of them runs: a sweep from elsewhere is refused whole, with nothing spent."""
     for run in runs.values():
         if not run.finished() and not run.sealed(cache_dir()):
-            launch.refuse_strange(run.path, run.experiment())
+            refuse_strange(run.path, run.experiment())
     if unstarted and not sealed(path, cache_dir()):
         for words in unstarted:
             try:
                 experiment = load(_composed(words, config_folders))
             except ConfigError:
                 continue  # it cannot run; the loop says why
-            launch.refuse_strange(path, experiment)
+            refuse_strange(path, experiment)
 
 
 def _composed(words: Sequence[str], config_folders: Sequence[Path]) -> dict[str, Any]:

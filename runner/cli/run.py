@@ -23,7 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from runner.cli import launch
-from runner.cli._words import overrides, own_folders
+from runner.cli._words import directories, overrides, own_folders
 from runner.config import cache_dir, conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError, UsageError
 from runner.record.rundir import RunDir
@@ -124,12 +124,12 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
         ) from None
     except _EndSweep:
         if _sweeps:
-            print(f"The whole sweep: {launch.resume_line(_sweeps[-1])}", file=sys.stderr)
+            print(f"The whole sweep: {directories.resume_line(_sweeps[-1])}", file=sys.stderr)
         outcomes.append(1)
     except KeyboardInterrupt:
         if not _sweeps:
             raise
-        print(f"interrupted. Go on with: {launch.resume_line(_sweeps[-1])}", file=sys.stderr)
+        print(f"interrupted. Go on with: {directories.resume_line(_sweeps[-1])}", file=sys.stderr)
         outcomes.append(1)
     finally:
         sys.argv = before

@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -186,3 +186,65 @@ class Source:
     name: str
     sha256: str
     size: int
+
+
+@dataclass(frozen=True)
+class LargeFile:
+    """A file on disk whose content is verified; nothing of it is held."""
+
+    path: Path
+    sha256: str
+    pinned: bool
+
+
+def verified(harness: str, dataset: Dataset, known: Mapping[str, str] | None = None) -> LargeFile:
+    """Find a dataset's file, downloading it on first use, and verify it without loading it.
+
+    Parameters
+    ----------
+    harness
+        Its name, for messages.
+    dataset
+        As :func:`runner.data.source.read_source` takes it.
+    known
+        Digests of published files, and what each is: what a file that does not match the pin may turn out to be.
+
+    Raises
+    ------
+    DatasetError
+        When the file is missing, cannot be read or downloaded, or does not match its pin.
+    """
+    path = local_copy(harness, dataset)
+    sha = sha256_of(harness, path)
+    check_pin(harness, str(path), sha, dataset.sha256, (known or {}).get(sha))
+    return LargeFile(path, sha, dataset.sha256 is not None)
+
+
+def check_pin(harness: str, what: str, sha: str, pin: str | None, why: str | None = None) -> None:
+    """Refuse content that is not what is pinned.
+
+    Raises
+    ------
+    DatasetError
+        Naming both digests and how to run unpinned.
+    """
+    if pin is not None and sha != pin:
+        raise DatasetError(
+            f"{harness}: {what} has sha256 {sha}, but harness.dataset.sha256 pins {pin}{f' ({why})' if why else ''}; "
+            "use the published file, or say harness.dataset.sha256=null to run this one unpinned"
+        )
+
+
+def sha256_of(harness: str, path: Path) -> str:
+    """Digest of a file's bytes, read in chunks.
+
+    Raises
+    ------
+    DatasetError
+        When it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(harness, path, error) from None

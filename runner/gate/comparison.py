@@ -1,18 +1,19 @@
-"""What a gate says of a pair of arms, and the numbers behind it."""
+"""The comparison of two arms: its verdict and the numbers behind it."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
+from runner.calibration.probes import SPECIFIC, VAGUE, WORDS
 from runner.record.compare import Comparability
+from runner.stats.agreement import Agreement
+from runner.stats.export import Exportable
+from runner.stats.judge_error import CAVEATS, JUDGE_TOO_WEAK, JUDGE_UNINFORMATIVE, Corrected, JudgeRates
+from runner.stats.prediction_powered import Powered
 from runner.stats.sequential import Crossing
-from runner.stats.verdict import Verdict
-
-if TYPE_CHECKING:
-    from runner.gate.human_check import HumanCheck
-    from runner.gate.judge_correction import JudgeCorrection
+from runner.stats.verdict import Outcome, Verdict
 
 
 @dataclass
@@ -115,3 +116,176 @@ class Comparison:
         if self.verdict is not None and self.outcome in ("pass", "fail", "unresolved"):
             return f"{self.b} against {self.a}, {self.metric}: {self.verdict.line()}"
         return f"{head} ({self.reason})" if self.reason else head
+
+
+@dataclass(frozen=True)
+class Correction:
+    """One corrected difference: with which rates, what it came to, and the verdict that it would have given.
+
+    ``verdict`` is ``None`` where nothing may be corrected (``result.flag``).
+    """
+
+    rates: JudgeRates
+    result: Corrected
+    verdict: Outcome | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"rates": self.rates.to_dict(), **self.result.to_dict(), "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class JudgeCorrection:
+    """What a calibration says beside a verdict.
+
+    Attributes
+    ----------
+    specific, vague
+        With the false positives of specific wrong answers (the main one), and with those of vague ones; ``vague`` is
+        ``None`` where none were graded.
+    categories
+        By category, with the rates of the category; shown, never a headline.
+    raw
+        The verdict of the raw difference, which decides.
+    notes
+        What must be said about the calibration: a fake judge, rows that a person declared, drift.
+    """
+
+    source: str
+    judge: str
+    made: str
+    specific: Correction
+    vague: Correction | None
+    categories: dict[str, Correction]
+    raw: Outcome
+    notes: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = field(default=CAVEATS)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "judge": self.judge,
+            "made": self.made,
+            "raw_verdict": self.raw,
+            "specific": self.specific.to_dict(),
+            "vague": None if self.vague is None else self.vague.to_dict(),
+            "categories": {name: item.to_dict() for name, item in self.categories.items()},
+            "notes": list(self.notes),
+            "caveats": list(self.caveats),
+        }
+
+    def lines(self) -> list[str]:
+        """One line a statement, in percentage points."""
+        lines = [_line("corrected for the judge", SPECIFIC, self.specific)]
+        if self.vague is None:
+            lines.append("no vague wrong answer was graded: how often the judge passes those is not known")
+        else:
+            lines.append(_line("the same if wrong answers are vague", VAGUE, self.vague))
+        for told, item in (("corrected", self.specific), ("corrected for vague answers", self.vague)):
+            if item is not None and item.verdict not in (None, self.raw):
+                lines.append(f"raw verdict {self.raw.upper()}, {told} {str(item.verdict).upper()}; the raw one decides")
+        for name, item in self.categories.items():
+            lines.append(f"category {_once(name)} corrected: {_numbers(item)}")
+        lines += self.notes
+        lines.append(f"the raw verdict decides; a corrected number {'; '.join(self.caveats)}")
+        return lines
+
+
+def _line(what: str, kind: str, item: Correction) -> str:
+    found = item.rates
+    judged = (
+        f"TPR {found.tpr:.3f} of {found.right}, FPR {found.fpr:.3f} of {found.wrong} {WORDS[kind].split(', ')[1]} "
+        f"wrong answers, J {found.j:+.3f}"
+    )
+    return f"{what} ({judged}): {_numbers(item)}"
+
+
+def _numbers(item: Correction) -> str:
+    result = item.result
+    if result.flag == JUDGE_UNINFORMATIVE:
+        return (
+            f"{JUDGE_UNINFORMATIVE}, J ≤ 0: the judge tells right from wrong no better than chance; nothing is changed"
+        )
+    if result.mean is None or result.low is None or result.high is None:
+        return f"{JUDGE_TOO_WEAK}: J is within its own noise of 0; the raw number stands, calibrate with more probes"
+    beyond = " (no difference is above 100 points: J is too small for a correction of use)"
+    told = f"{result.mean * 100:+.1f} pp, {result.low * 100:+.1f} .. {result.high * 100:+.1f}"
+    return told + (beyond if max(abs(result.low), abs(result.high)) > 1 else "")
+
+
+def _once(name: str) -> str:
+    """A category whose id is its name, once."""
+    head, _, tail = name.partition(" ")
+    return head if head == tail else name
+
+
+INDEPENDENT: Final = (
+    "items are taken as independent: ppi-python does not cluster, so with few clusters it is too narrow"
+)
+
+
+AT_RANDOM: Final = "the labelled items must be a random sample of the questions, the same in both arms"
+
+
+@dataclass(frozen=True)
+class Against(Exportable):
+    """The judge held against people on the answers of one arm: agreement, and who passes what the other fails."""
+
+    agreement: Agreement
+    judge_only: int  # passed by the judge, not by people
+    people_only: int
+
+
+@dataclass(frozen=True)
+class HumanCheck(Exportable):
+    """What people's labels say beside a verdict.
+
+    Attributes
+    ----------
+    difference, arms
+        B − A over the pairs, and the accuracy of each arm by name; ``None`` where too few items are labelled.
+    against
+        Of each arm, by name, the judge held against people.
+    pairs
+        Items of the headline that people labelled in both arms.
+    unused
+        Labels of answers outside the headline, or without a judge's label.
+    reason
+        Why there is no difference.
+    """
+
+    source: str
+    difference: Powered | None
+    arms: dict[str, Powered | None]
+    against: dict[str, Against]
+    pairs: int
+    unused: int
+    reason: str = ""
+    caveats: tuple[str, ...] = (INDEPENDENT, AT_RANDOM)
+
+    def lines(self) -> list[str]:
+        """One line a statement, in percentage points."""
+        found = self.difference
+        lines = [f"people: {self.reason}"] if self.reason else []
+        if found is not None:
+            lines.append(
+                f"with {found.labelled} pairs labelled by people: {found.mean * 100:+.1f} pp, {found.low * 100:+.1f} "
+                f".. {found.high * 100:+.1f} (raw {found.raw * 100:+.1f}; people alone {found.people * 100:+.1f}; "
+                f"weight of the judge {found.weight:.2f}); the raw verdict decides"
+            )
+        for name, arm in self.arms.items():
+            if arm is not None:
+                lines.append(
+                    f"{name}: accuracy {arm.mean:.3f} ({arm.low:.3f} .. {arm.high:.3f}) with {arm.labelled} answers "
+                    f"labelled by people, {arm.raw:.3f} by the judge"
+                )
+        for name, item in self.against.items():
+            kappa = "none (one label only)" if item.agreement.kappa is None else f"{item.agreement.kappa:.2f}"
+            lines.append(
+                f"{name}: judge and people agree on {item.agreement.raw:.1%} of {item.agreement.n} answers, kappa "
+                f"{kappa}; the judge alone passes {item.judge_only}, people alone {item.people_only}"
+            )
+        if self.unused:
+            lines.append(f"{self.unused} labels are of answers outside the headline, or that the judge did not label")
+        if found is not None or any(arm is not None for arm in self.arms.values()):
+            lines += self.caveats
+        return lines

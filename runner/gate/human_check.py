@@ -6,7 +6,6 @@ Beside the raw difference, never in its place; :mod:`runner.stats.prediction_pow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +15,9 @@ from runner.config import GateConfig, own_path
 from runner.errors import Refused, UsageError
 from runner.gate import human_labels
 from runner.gate.arm import ACCURACY, Arm
-from runner.gate.comparison import Comparison
-from runner.stats.agreement import Agreement, cohen_kappa
+from runner.gate.comparison import AT_RANDOM, INDEPENDENT, Against, Comparison, HumanCheck
+from runner.stats.agreement import cohen_kappa
 from runner.stats.clustered import Bounds
-from runner.stats.export import Exportable
 from runner.stats.interval import TOO_FEW
 from runner.stats.prediction_powered import Powered, library, prediction_powered
 from runner.stats.resample import Bools, Floats
@@ -29,75 +27,6 @@ from runner.types import CORRECT, WRONG
 # labelled pairs, and one file in eight held no pair that differs; with 100, 93.5 to 95 % and one in sixty
 # (tests/bench/human_coverage.py).
 MIN_LABELLED: Final = 100
-INDEPENDENT: Final = (
-    "items are taken as independent: ppi-python does not cluster, so with few clusters it is too narrow"
-)
-AT_RANDOM: Final = "the labelled items must be a random sample of the questions, the same in both arms"
-
-
-@dataclass(frozen=True)
-class Against(Exportable):
-    """The judge held against people on the answers of one arm: agreement, and who passes what the other fails."""
-
-    agreement: Agreement
-    judge_only: int  # passed by the judge, not by people
-    people_only: int
-
-
-@dataclass(frozen=True)
-class HumanCheck(Exportable):
-    """What people's labels say beside a verdict.
-
-    Attributes
-    ----------
-    difference, arms
-        B − A over the pairs, and the accuracy of each arm by name; ``None`` where too few items are labelled.
-    against
-        Of each arm, by name, the judge held against people.
-    pairs
-        Items of the headline that people labelled in both arms.
-    unused
-        Labels of answers outside the headline, or without a judge's label.
-    reason
-        Why there is no difference.
-    """
-
-    source: str
-    difference: Powered | None
-    arms: dict[str, Powered | None]
-    against: dict[str, Against]
-    pairs: int
-    unused: int
-    reason: str = ""
-    caveats: tuple[str, ...] = (INDEPENDENT, AT_RANDOM)
-
-    def lines(self) -> list[str]:
-        """One line a statement, in percentage points."""
-        found = self.difference
-        lines = [f"people: {self.reason}"] if self.reason else []
-        if found is not None:
-            lines.append(
-                f"with {found.labelled} pairs labelled by people: {found.mean * 100:+.1f} pp, {found.low * 100:+.1f} "
-                f".. {found.high * 100:+.1f} (raw {found.raw * 100:+.1f}; people alone {found.people * 100:+.1f}; "
-                f"weight of the judge {found.weight:.2f}); the raw verdict decides"
-            )
-        for name, arm in self.arms.items():
-            if arm is not None:
-                lines.append(
-                    f"{name}: accuracy {arm.mean:.3f} ({arm.low:.3f} .. {arm.high:.3f}) with {arm.labelled} answers "
-                    f"labelled by people, {arm.raw:.3f} by the judge"
-                )
-        for name, item in self.against.items():
-            kappa = "none (one label only)" if item.agreement.kappa is None else f"{item.agreement.kappa:.2f}"
-            lines.append(
-                f"{name}: judge and people agree on {item.agreement.raw:.1%} of {item.agreement.n} answers, kappa "
-                f"{kappa}; the judge alone passes {item.judge_only}, people alone {item.people_only}"
-            )
-        if self.unused:
-            lines.append(f"{self.unused} labels are of answers outside the headline, or that the judge did not label")
-        if found is not None or any(arm is not None for arm in self.arms.values()):
-            lines += self.caveats
-        return lines
 
 
 def hear(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:

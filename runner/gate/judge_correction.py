@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from runner.calibration import file, rates
 from runner.calibration.file import COMPLETE, Calibration
@@ -13,119 +12,15 @@ from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, WORDS
 from runner.config import GateConfig, own_path
 from runner.errors import Refused, UsageError
 from runner.gate.arm import ACCURACY, Arm
-from runner.gate.comparison import Comparison
+from runner.gate.comparison import Comparison, Correction, JudgeCorrection
 from runner.record.instrument import UNKNOWN, WHY, mismatches, rows_named
 from runner.stats.judge_error import (
-    CAVEATS,
-    JUDGE_TOO_WEAK,
-    JUDGE_UNINFORMATIVE,
-    Corrected,
     JudgeRates,
     correct_for_judge,
 )
-from runner.stats.verdict import Outcome, Verdict, verdict_of
+from runner.stats.verdict import Verdict, verdict_of
 
 MIN_PROBES: Final = 20  # of each class in a category, below which it is not corrected by itself
-
-
-@dataclass(frozen=True)
-class Correction:
-    """One corrected difference: with which rates, what it came to, and the verdict that it would have given.
-
-    ``verdict`` is ``None`` where nothing may be corrected (``result.flag``).
-    """
-
-    rates: JudgeRates
-    result: Corrected
-    verdict: Outcome | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"rates": self.rates.to_dict(), **self.result.to_dict(), "verdict": self.verdict}
-
-
-@dataclass(frozen=True)
-class JudgeCorrection:
-    """What a calibration says beside a verdict.
-
-    Attributes
-    ----------
-    specific, vague
-        With the false positives of specific wrong answers (the main one), and with those of vague ones; ``vague`` is
-        ``None`` where none were graded.
-    categories
-        By category, with the rates of the category; shown, never a headline.
-    raw
-        The verdict of the raw difference, which decides.
-    notes
-        What must be said about the calibration: a fake judge, rows that a person declared, drift.
-    """
-
-    source: str
-    judge: str
-    made: str
-    specific: Correction
-    vague: Correction | None
-    categories: dict[str, Correction]
-    raw: Outcome
-    notes: tuple[str, ...] = ()
-    caveats: tuple[str, ...] = field(default=CAVEATS)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "source": self.source,
-            "judge": self.judge,
-            "made": self.made,
-            "raw_verdict": self.raw,
-            "specific": self.specific.to_dict(),
-            "vague": None if self.vague is None else self.vague.to_dict(),
-            "categories": {name: item.to_dict() for name, item in self.categories.items()},
-            "notes": list(self.notes),
-            "caveats": list(self.caveats),
-        }
-
-    def lines(self) -> list[str]:
-        """One line a statement, in percentage points."""
-        lines = [_line("corrected for the judge", SPECIFIC, self.specific)]
-        if self.vague is None:
-            lines.append("no vague wrong answer was graded: how often the judge passes those is not known")
-        else:
-            lines.append(_line("the same if wrong answers are vague", VAGUE, self.vague))
-        for told, item in (("corrected", self.specific), ("corrected for vague answers", self.vague)):
-            if item is not None and item.verdict not in (None, self.raw):
-                lines.append(f"raw verdict {self.raw.upper()}, {told} {str(item.verdict).upper()}; the raw one decides")
-        for name, item in self.categories.items():
-            lines.append(f"category {_once(name)} corrected: {_numbers(item)}")
-        lines += self.notes
-        lines.append(f"the raw verdict decides; a corrected number {'; '.join(self.caveats)}")
-        return lines
-
-
-def _line(what: str, kind: str, item: Correction) -> str:
-    found = item.rates
-    judged = (
-        f"TPR {found.tpr:.3f} of {found.right}, FPR {found.fpr:.3f} of {found.wrong} {WORDS[kind].split(', ')[1]} "
-        f"wrong answers, J {found.j:+.3f}"
-    )
-    return f"{what} ({judged}): {_numbers(item)}"
-
-
-def _numbers(item: Correction) -> str:
-    result = item.result
-    if result.flag == JUDGE_UNINFORMATIVE:
-        return (
-            f"{JUDGE_UNINFORMATIVE}, J ≤ 0: the judge tells right from wrong no better than chance; nothing is changed"
-        )
-    if result.mean is None or result.low is None or result.high is None:
-        return f"{JUDGE_TOO_WEAK}: J is within its own noise of 0; the raw number stands, calibrate with more probes"
-    beyond = " (no difference is above 100 points: J is too small for a correction of use)"
-    told = f"{result.mean * 100:+.1f} pp, {result.low * 100:+.1f} .. {result.high * 100:+.1f}"
-    return told + (beyond if max(abs(result.low), abs(result.high)) > 1 else "")
-
-
-def _once(name: str) -> str:
-    """A category whose id is its name, once."""
-    head, _, tail = name.partition(" ")
-    return head if head == tail else name
 
 
 def correct(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from runner.analysis.smoke import smoke_of
 from runner.analysis.summary import ALL, COMPARABLE, summary_of
 from runner.early_stop.watch import watched_so_far
-from runner.experiment import Ready
+from runner.experiment.prepare import Ready
 from runner.experiment.search import SOURCES_UNTOLD
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text

@@ -101,7 +101,8 @@ def run(path: Path, folder: Path) -> None:
     from omegaconf import OmegaConf
 
     from runner.config import conf_dir, load
-    from runner.experiment import execute, prepare
+    from runner.experiment.execute import execute
+    from runner.experiment.prepare import prepare
     from runner.record.rundir import RunDir
 
     whole = OmegaConf.create(

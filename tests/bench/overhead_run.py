@@ -68,7 +68,8 @@ class Silent:
 
 def whole(questions: int, url: str | None) -> dict[str, float]:
     """The runner: scenarios, prompts, journals, labels, rows and the summary included."""
-    from runner.experiment import execute, prepare
+    from runner.experiment.execute import execute
+    from runner.experiment.prepare import prepare
     from runner.record.rundir import RunDir
 
     experiment = config(questions, url)

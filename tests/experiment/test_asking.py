@@ -16,8 +16,8 @@ from servers import Stub
 from runner.analysis.summary import summarise
 from runner.config import load
 from runner.errors import ConfigError, Stopped
-from runner.experiment import Ready, execute, prepare
-from runner.experiment.prepare import _require_grading
+from runner.experiment.execute import execute
+from runner.experiment.prepare import Ready, _require_grading, prepare
 from runner.record.rundir import RunDir
 from runner.system import Capabilities
 from runner.types import OK, READER_ERROR, Answer, Hit, Retrieval, Row

@@ -23,7 +23,8 @@ from runner.errors import (
     SearchError,
     Stopped,
 )
-from runner.experiment import Ready, execute, prepare
+from runner.experiment.execute import execute
+from runner.experiment.prepare import Ready, prepare
 from runner.record.rundir import RunDir
 from runner.system import Capabilities, MemorySystem, Opening, Provenance, receipt_of
 from runner.types import Event, Hit, Query, Receipt, Retrieval, Row

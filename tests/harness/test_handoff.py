@@ -272,7 +272,8 @@ def test_ids_reveal_nothing():
 
 def test_a_system_gets_no_gold_but_what_events_say(tmp_path: Path):
     """Everything that reaches a system in a run, held against the files."""
-    from runner.experiment import execute, prepare
+    from runner.experiment.execute import execute
+    from runner.experiment.prepare import prepare
     from runner.record.rundir import RunDir
     from runner.system import Capabilities, MemorySystem, Provenance, receipt_of
     from runner.types import NO_SOURCE_OF_TRUTH, Hit, Retrieval

@@ -18,7 +18,8 @@ from harness_samples import MEMORIES, Silent, labels, relied_on
 from runner.cli.resume import main as resume
 from runner.config import HarnessConfig, SliceConfig, load
 from runner.errors import ConfigError, DatasetError, RunnerError
-from runner.experiment import execute, prepare
+from runner.experiment.execute import execute
+from runner.experiment.prepare import prepare
 from runner.harness import build
 from runner.record.rundir import RunDir
 from runner.system import Capabilities, MemorySystem, Opening, Provenance

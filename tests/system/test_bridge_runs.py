@@ -16,7 +16,7 @@ import pytest
 import yaml
 from conftest import ROOT, command_environment
 
-from runner.cli.launch import refuse_strange
+from runner.cli.trust import refuse_strange
 from runner.config import load
 from runner.errors import Refused
 from tests.bridging import REFERENCE, alive, arm_file, assert_gone, broken, children

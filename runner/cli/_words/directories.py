@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from runner.cli._words import own_folders
 from runner.errors import UsageError
 from runner.record.rundir import RunDir, is_run, runs_under
 
@@ -50,3 +52,17 @@ def new(label: str) -> Path:
     """A directory for what is made now, below ``outputs``."""
     now = datetime.now()
     return Path("outputs") / f"{now:%Y-%m-%d}" / f"{now:%H%M%S-%f}-{label}"
+
+
+def resume_line(path: Path) -> str:
+    """The command that goes on with a run or a sweep, with the person's own folders."""
+    mine = "".join(f" --config-dir {shlex.quote(shown(folder))}" for folder in own_folders.added)
+    return f"python -m runner resume {shlex.quote(shown(path))}{mine}"
+
+
+def shown(path: Path) -> str:
+    """A path as a person would type it from here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from runner.config import Experiment
 from runner.early_stop.watch import caution
 from runner.errors import ConfigError
-from runner.experiment import prepare
+from runner.experiment.prepare import prepare
 from runner.llm import override_warning, require
 from runner.stats.planning.design import GUESSED, Assumed
 from runner.stats.planning.power import minimum_detectable_effect

@@ -19,8 +19,9 @@ from msgspec.structs import replace
 import runner
 from runner.config import Experiment
 from runner.errors import ConfigError, Refused, RunnerError
-from runner.experiment import Outcome, carried_out, judge_rows, noted, same_instrument
+from runner.experiment.execute import Outcome, carried_out, noted
 from runner.experiment.grade import Grading, conclude
+from runner.experiment.instrument import judge_rows, same_instrument
 from runner.experiment.regrade.source import Recorded, counted, gradable, open_recorded, repeated, sampled
 from runner.experiment.session import Observer, Sitting
 from runner.experiment.stop import Halted, stop_signals

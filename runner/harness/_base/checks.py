@@ -18,7 +18,7 @@ from runner.errors import ConfigError, RunnerError
 from runner.types import Event, Gold, Question, Scenario
 
 if TYPE_CHECKING:
-    from runner.harness import Harness
+    from runner.harness._base.contract import Harness
 
 log = logging.getLogger("runner")
 
@@ -42,7 +42,7 @@ def class_problems(kind: type[Harness], name: str) -> list[str]:
             f"harness '{name}': {kind.__name__} has no '{attribute}' ({attribute} = {said.get(attribute, repr(name))})"
             for attribute in missing
         ]
-    from runner.harness import Harness as Base
+    from runner.harness._base.contract import Harness as Base
 
     unwritten = [step for step in _WRITTEN if getattr(kind, step) is getattr(Base, step)]
     if unwritten:

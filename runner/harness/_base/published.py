@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import ClassVar, Protocol
 
 from runner.data.fields import one_line
-from runner.harness import DatasetInfo, Harness
+from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness._base.gold_patches import PatchReport
 from runner.harness._base.patching import Patching
 from runner.types import Question, Scenario

@@ -16,8 +16,7 @@ from typing import Any, Final
 from runner.config import Dataset
 from runner.data.fields import Where
 from runner.data.files_ import combined, published_name
-from runner.data.json_stream import check_pin, sha256_of, verified
-from runner.data.source import decode_json, looked_at, unreadable
+from runner.data.source import check_pin, decode_json, looked_at, sha256_of, unreadable, verified
 from runner.data.tables import rows
 from runner.errors import DatasetError
 

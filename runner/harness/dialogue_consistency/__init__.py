@@ -34,9 +34,9 @@ from pydantic import Field
 from runner.config import Strict
 from runner.data.fields import some
 from runner.errors import DatasetError
+from runner.harness._base.draw import Draw
 from runner.harness._base.published import Published
 from runner.harness.dialogue_consistency.format import LABELS, File, Pair, find, pairs
-from runner.harness.synthetic_memory.generator import Draw
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources

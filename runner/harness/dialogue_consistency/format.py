@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from runner.config import Dataset
 from runner.data.fields import Where, kind
-from runner.data.json_stream import check_pin, records, sha256_of
+from runner.data.json_stream import records
 from runner.data.jsonl import json_lines
-from runner.data.source import decode_json, looked_at, unreadable
+from runner.data.source import check_pin, decode_json, looked_at, sha256_of, unreadable
 from runner.errors import DatasetError
 
 LABELS: Final = ("entailment", "neutral", "contradiction")

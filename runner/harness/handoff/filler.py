@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from runner.harness._base.draw import Draw
 from runner.harness.handoff.scenario_file import EventSpec
-from runner.harness.synthetic_memory.generator import Draw
 
 POOL_VERSION: Final = 1  # raise when an entry changes
 

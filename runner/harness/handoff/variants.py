@@ -12,9 +12,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from runner.errors import DatasetError
+from runner.harness._base.draw import Draw
 from runner.harness.handoff.filler import POOL_VERSION, idle
 from runner.harness.handoff.scenario_file import EventSpec, ScenarioSpec
-from runner.harness.synthetic_memory.generator import Draw
 from runner.score.handoff import collapsed
 from runner.types import Checkpoint, Event, Gold, Question, Scenario
 

@@ -27,7 +27,8 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from runner.config import Strict
-from runner.data.json_stream import LargeFile, records, verified
+from runner.data.json_stream import records
+from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.longmemeval.data_check import Traps

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from runner.errors import DatasetError
+from runner.harness._base.draw import Draw
 from runner.harness.membench.format import Step, Trajectory
-from runner.harness.synthetic_memory.generator import Draw
 
 KEPT: Final = 40  # trajectories of a view and topic that noise is drawn from
 MIXED: Final = frozenset({"hybrid", "multi_agent"})  # topics that speak of several others

@@ -19,8 +19,8 @@ from typing import Final
 
 from runner.config import Dataset
 from runner.data.files_ import combined
-from runner.data.json_stream import check_pin, members, sha256_of
-from runner.data.source import looked_at
+from runner.data.json_stream import members
+from runner.data.source import check_pin, looked_at, sha256_of
 from runner.errors import DatasetError
 
 FACTUAL: Final = (

@@ -14,8 +14,7 @@ from typing import Final
 
 from runner.config import Dataset
 from runner.data.files_ import combined, published_name
-from runner.data.json_stream import LargeFile, verified
-from runner.data.source import looked_at
+from runner.data.source import LargeFile, looked_at, verified
 from runner.errors import DatasetError
 
 MOVIES: Final = "entity2id.json"

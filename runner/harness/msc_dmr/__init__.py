@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from runner.config import Strict
-from runner.data.json_stream import LargeFile, verified
+from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.msc_dmr.data_check import Traps

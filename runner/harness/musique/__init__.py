@@ -28,7 +28,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from runner.config import Strict
-from runner.data.json_stream import LargeFile, verified
+from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.musique.data_check import Traps

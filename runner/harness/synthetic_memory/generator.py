@@ -22,15 +22,13 @@ unanswerable  as distractor, and nobody ever says it
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
 
+from runner.harness._base.draw import Draw
 from runner.harness.synthetic_memory.vocabulary import CHATTER, DETAILS, LINKS, LURES, NAMES, ROUTINES, TOPICS, Topic
 from runner.types import Event, Gold, Question, Scenario
 
@@ -54,32 +52,6 @@ _OLD_VALUES = 2
 _LURES = 8
 _RIVALS = 3  # facts of the same kind about other people
 _MENTIONS = 4  # chatter about the person asked for
-
-T = TypeVar("T")
-
-
-class Draw:
-    """A stream of choices."""
-
-    def __init__(self, *key: object) -> None:
-        sha = hashlib.sha256("/".join(map(str, key)).encode()).digest()
-        self._random = random.Random(int.from_bytes(sha, "big")).random
-
-    def below(self, n: int) -> int:
-        return int(self._random() * n)
-
-    def chance(self, share: float) -> bool:
-        return self._random() < share
-
-    def pick(self, items: Sequence[T]) -> T:
-        return items[int(self._random() * len(items))]
-
-    def shuffled(self, items: Sequence[T]) -> list[T]:
-        out = list(items)
-        for last in range(len(out) - 1, 0, -1):
-            other = self.below(last + 1)
-            out[last], out[other] = out[other], out[last]
-        return out
 
 
 @dataclass(frozen=True)

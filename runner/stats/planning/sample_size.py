@@ -1,7 +1,7 @@
 """Before a run: what so many questions can show, and how many it takes, by the rule that the gate decides by.
 
-:mod:`~runner.stats.planning.power` has the formulas; here they meet a :mod:`~runner.stats.planning.design` (questions in
-clusters), what is assumed of the arms, and the widening that ``gate.interval: auto`` does for few clusters.
+:mod:`~runner.stats.planning.power` has the formulas; here they meet a :mod:`~runner.stats.planning.design` (questions
+in clusters), what is assumed of the arms, and the widening that ``gate.interval: auto`` does for few clusters.
 :mod:`~runner.stats.planning.intervals` makes the table.
 """
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import runner
 from runner import lookup
-from runner.system import MemorySystem
+from runner.system._base.contract import MemorySystem
 
 _HOME = Path(__file__).resolve().parents[1]
 

@@ -19,8 +19,9 @@ from runner.errors import (
     SystemFault,
     UsageError,
 )
-from runner.system import MemorySystem, Opening, Prepared, Provenance, receipt_of
 from runner.system._base.build_id import build_version
+from runner.system._base.contract import MemorySystem, Opening, Prepared, Provenance
+from runner.system._base.text import receipt_of
 from runner.system._base.threads import Threads
 from runner.types import Event, Query, Receipt, Retrieval
 

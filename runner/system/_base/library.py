@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from runner.config import ArmConfig
 from runner.errors import IngestError, NotSettled, SearchError, SystemFault
-from runner.system import MemorySystem, Prepared, receipt_of
+from runner.system._base.contract import MemorySystem, Prepared
 from runner.system._base.embedded import in_thread
+from runner.system._base.text import receipt_of
 from runner.system._base.threads import Threads
 from runner.types import Event, Query, Receipt, Retrieval
 

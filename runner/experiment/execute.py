@@ -1,0 +1,162 @@
+"""Run or finish a run directory, from its repaired journals to its summary."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.analysis.summary import summarise
+from runner.early_stop.watch import begin, watched_so_far
+from runner.errors import Decided, RecordError, RunnerError, Stopped
+from runner.experiment.conformance import remembered
+from runner.experiment.instrument import instrument, same_instrument, write_side
+from runner.experiment.prepare import Ready, require_capable
+from runner.experiment.run_loop import Engine
+from runner.experiment.session import Observer
+from runner.experiment.stop import stop_signals
+from runner.record import provenance
+from runner.record.rundir import RunDir
+from runner.safe import mask
+from runner.system import Opening
+
+log = logging.getLogger("runner")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a sitting ended. ``state`` is ``complete``, ``decided`` (early), ``incomplete`` or ``failed``."""
+
+    state: str
+    reason: str = ""
+
+
+def execute(
+    run: RunDir,
+    ready: Ready,
+    observer: Observer,
+    *,
+    cache_dir: Path | None,
+    retry_errors: bool = False,
+    to_the_end: bool = False,
+) -> Outcome:
+    """Run what is left of a claimed run directory, then write its summary.
+
+    A run that stops early (interrupt, budget, full disk, unusable endpoint) keeps every finished line and says how to
+    go on. An arm of a sweep with ``run.stop_when_decided`` is watched, unless it is to run ``to_the_end``.
+
+    Raises
+    ------
+    RunnerError
+        The reason why the run stopped, after everything that was finished is on disk.
+    """
+    return carried_out(run, lambda: _session(run, ready, observer, cache_dir, retry_errors, to_the_end))
+
+
+def carried_out(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -> Outcome:
+    """One sitting from its repaired journals to its summary.
+
+    Raises
+    ------
+    RunnerError
+        As :func:`execute`.
+    """
+    run.repair()
+    problem: RunnerError | None = None
+    try:
+        asyncio.run(session())
+    except RunnerError as error:
+        problem = error
+    outcome = settle(run, problem)
+    if problem is not None and not isinstance(problem, Decided):
+        raise problem
+    return outcome
+
+
+def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
+    """Write ``summary.json`` from what is recorded, and say how the run stands."""
+    try:
+        recorded = run.instrument()
+    except RecordError:
+        return Outcome("failed", str(problem or "the run never started"))
+    summary = summarise(run, recorded)
+    resumable = isinstance(problem, Stopped | RecordError) or (problem is not None and summary["rows"] > 0)
+    state = "complete" if summary["left"] == 0 else "incomplete" if resumable else "failed"
+    if problem is None and state != "complete":
+        state = "incomplete"
+    decided = {}
+    if state == "incomplete" and isinstance(problem, Decided):
+        state, decided = "decided", {"decided": problem.numbers}
+    summary = {"state": state, "reason": str(problem) if problem else "", **decided, **summary}
+    try:
+        run.write_json("summary.json", summary)
+    except RecordError:
+        if problem is None:
+            raise
+    return Outcome(state, summary["reason"])
+
+
+async def _session(
+    run: RunDir, ready: Ready, observer: Observer, cache_dir: Path | None, retry_errors: bool, to_the_end: bool
+) -> None:
+    prior = run.read_json("provenance.json")
+    run_id = str(prior.get("run_id") or secrets.token_hex(4))
+    engine = Engine(run, ready, observer, run_id=run_id, retry_errors=retry_errors)
+    try:
+        opened = await ready.system.open(engine.opening(Opening(cache_dir=cache_dir)))
+    except RunnerError:
+        raise
+    except Exception as error:
+        log.exception("open of system %s", ready.experiment.arm.system)
+        reason = mask(f"{type(error).__name__}: {error}")
+        raise RunnerError(f"system '{ready.experiment.arm.system}' did not open: {reason}; see run.log") from error
+    try:
+        require_capable(ready.experiment, ready.system, ready.census)
+        same_instrument(
+            run, {**instrument(ready, opened), "conformance": remembered(cache_dir, ready.experiment.arm, opened)}
+        )
+        record: dict[str, Any] = {
+            "run_id": run_id,
+            "dataset": vars(ready.dataset),
+            "prices": {"date": ready.prices.date, "sha256": ready.prices.sha256},
+            "system": {**opened.extra, "build": opened.build, "capabilities": vars(ready.system.capabilities)},
+            "write_side": write_side(ready, opened),
+        }
+        if ready.experiment.run.stop_when_decided:
+            record["watched"] = [*watched_so_far(prior), _watch(run, ready, engine, observer, to_the_end)]
+        with noted(run, record), stop_signals(engine.interrupt):
+            await engine.run()
+    finally:
+        await ready.system.close()
+
+
+def _watch(run: RunDir, ready: Ready, engine: Engine, observer: Observer, to_the_end: bool) -> dict[str, Any]:
+    """Watch an arm of a sweep against its baseline, or not; what provenance says of it."""
+    found = "it is to run to its end" if to_the_end else begin(run, ready.experiment, run.instrument())
+    if isinstance(found, str):
+        observer.note(f"not watched: {found}")
+        return {"not": found}
+    engine.watching = found
+    observer.note(found.note)
+    return found.record
+
+
+@contextmanager
+def noted(run: RunDir, record: dict[str, Any]) -> Iterator[None]:
+    """Write ``provenance.json`` when a sitting begins, below those of earlier ones, and when it ends."""
+    sittings = [*run.read_json("provenance.json").get("sittings", []), provenance.start()]
+    record = {**record, "sittings": sittings}
+    run.write_json("provenance.json", record)
+    try:
+        yield
+    finally:
+        sittings[-1]["ended"] = provenance.now()
+        try:
+            run.write_json("provenance.json", record)
+        except RecordError as error:
+            log.warning("%s", error)

@@ -1,0 +1,131 @@
+"""The instrument of a run: every row that must match before two runs compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import runner
+from runner.config import ModelConfig, digest
+from runner.errors import Refused
+from runner.experiment.prepare import Ready
+from runner.harness import Harness, code_of
+from runner.llm import instrument_params
+from runner.llm.judge import Judge
+from runner.record import instrument as instruments
+from runner.record.rundir import FORMAT, RunDir
+from runner.system import Provenance
+
+
+def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
+    """What must match for another run to compare with this one, and what a gate must know to read it offline."""
+    experiment, harness = ready.experiment, ready.harness
+    reader, judge = experiment.reader, experiment.judge
+    rows: dict[str, Any] = {
+        "axis": experiment.axis,
+        "harness": experiment.harness.name + code_of(harness),
+        "harness.settings": digest(harness.settings.model_dump(mode="json"))[:16],
+        "dataset.version": ready.dataset.version or instruments.UNKNOWN,
+        "dataset.sha256": ready.dataset.sha256 + ("" if ready.dataset.pinned else " (unpinned)"),
+        "dataset.patches": ready.dataset.patches or "none",
+        "slice.sha256": ready.census.sha256,
+        "slice.questions": ready.census.questions,
+        "k": experiment.harness.k,
+        "reader.model": instruments.row_of_model(reader.provider, reader.model or reader.name),
+        "reader.params": instrument_params(reader),
+        "reader.prompt": ready.reader.identity if ready.reader else "none",
+        **judge_rows(judge, ready.judge, harness.rules),
+        **({"lexical": ready.simplifier.identity} if ready.simplifier else {}),
+        "repeats": experiment.run.repeats if experiment.axis == "accuracy" else 1,
+        "denominator": _denominator(experiment.axis, harness),
+        "search_mode": experiment.arm.recall.mode,
+        "embedder": opened.embedder,
+        "reranker": opened.reranker,
+        "server_build": opened.build,
+        "index_revision": opened.index_revision,
+        "crediting": "off",
+        "scoring": instruments.SCORING,
+    }
+    fakes = [f"reader {reader.name}"] if reader.provider == "fake" else []
+    fakes += [f"judge {judge.name}"] if judge.provider == "fake" else []
+    fakes += [f"embedder {opened.embedder}"] if opened.fake else []
+    return {
+        "format": FORMAT,
+        "runner": runner.__version__,
+        "rows": rows,
+        "fakes": fakes,
+        "harness": {
+            "name": experiment.harness.name,
+            "synthetic": harness.synthetic,
+            "cluster": harness.cluster,
+            "categories": dict(harness.categories),
+            "comparable": sorted(harness.comparable),
+            "headline": harness.headline(experiment.axis),
+            "rubrics": list(harness.rubrics),
+            "macro": harness.macro,
+            "tags": list(harness.tags),
+            "classifies": harness.classifies,
+            "paired": harness.paired,
+            "thresholds": harness.thresholds(),
+        },
+        "census": {
+            "questions": ready.census.questions,
+            "scenarios": ready.census.scenarios,
+            "clusters": ready.census.clusters,
+            "events": ready.census.events,
+            "by_category": dict(ready.census.by_category),
+        },
+    }
+
+
+def judge_rows(config: ModelConfig, judge: Judge | None, rules: Sequence[str] = ()) -> dict[str, Any]:
+    """The rows of the instrument that describe who grades; ``None`` is no judge, ``rules`` are the benchmark's own."""
+    by = [judge.identity] if judge else []
+    by += [f"rule:{rule}" for rule in sorted(rules)] if config.provider != "none" else []
+    return {
+        "judge.model": instruments.row_of_model(config.provider, config.model or config.name),
+        "judge.params": instrument_params(config),
+        "judge.rubric": " ".join(by) or "none",
+    }
+
+
+def write_side(ready: Ready, opened: Provenance) -> str:
+    """Digest of all that decides what is ingested; arms that share it differ on the read side only."""
+    arm = ready.experiment.arm
+    return digest(
+        [
+            arm.system,
+            arm.ingest,
+            arm.settings,
+            opened.build,
+            opened.embedder,
+            opened.index_revision,
+            ready.dataset.sha256,
+        ]
+    )[:16]
+
+
+def _denominator(axis: str, harness: Harness) -> str:
+    categories = ",".join(sorted(harness.comparable))
+    if axis == "recall":
+        return f"questions with evidence of categories {categories}; errors excluded"
+    return f"correct / (correct + wrong + abstained) over categories {categories}; errors excluded"
+
+
+def same_instrument(run: RunDir, fresh: dict[str, Any]) -> None:
+    """On a resume, refuse to mix two instruments in one run."""
+    if not (run.path / "instrument.json").exists():
+        run.write_json("instrument.json", fresh)
+        return
+    recorded = run.instrument()
+    changed = [
+        name
+        for name in instruments.mismatches(recorded["rows"], fresh["rows"])
+        if recorded["rows"].get(name) != fresh["rows"].get(name)
+    ]
+    if changed:
+        name = changed[0]
+        raise Refused(
+            f"{run.path}: the instrument changed since this run began, {name}: {recorded['rows'].get(name)!r} then, "
+            f"{fresh['rows'].get(name)!r} now ({', '.join(changed)}); start a new run instead of resuming this one"
+        )
