@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))  # `servers` is shared by several folders
 os.environ.pop("COLUMNS", None)  # xdist sets it in its workers; what is printed here is as wide as a pipe
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, runs_in
 
 from runner.cli import VERBS
 from runner.cli._words import overrides
+from tests.conftest import ROOT, runs_in
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

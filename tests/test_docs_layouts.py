@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
 
 from runner.config import HarnessConfig, SliceConfig
 from runner.harness import build
 from runner.types import Question
+from tests.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
 

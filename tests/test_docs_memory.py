@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from runner.cli import VERBS
 from runner.cli._words import overrides
@@ -18,6 +17,7 @@ from runner.config import load
 from runner.system import build
 from runner.system.command import CommandSettings
 from runner.system.http import HttpSettings
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.long
 

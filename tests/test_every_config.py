@@ -7,13 +7,13 @@ import shlex
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from runner import harness as harnesses
 from runner import system as systems
 from runner.cli._words import overrides
 from runner.cli.run import compose, expand
 from runner.config import load
+from tests.conftest import ROOT
 
 CONF = ROOT / "conf"
 FILES = sorted(path for path in CONF.rglob("*.yaml") if path.parent != CONF)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import command, write_json
-from recorded import answered, arm_config, write_run
 
 from runner.config import own_path
+from tests.support.imported import command, write_json
+from tests.support.recorded import answered, arm_config, write_run
 
 CSV = "id,label\nq1,CORRECT\n"
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import runs_in
+
+from tests.conftest import runs_in
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, runs_in
 
 from runner.cli import VERBS
 from runner.cli._words import overrides, shorthand
+from tests.conftest import ROOT, runs_in
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import command_environment
 
 from runner.cli import main
+from tests.conftest import command_environment
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 SMALL = ("harness.settings.scenarios=40", "harness.settings.questions=2")

@@ -12,7 +12,7 @@ from runner.calibration.session import Setup
 from runner.config import ArmConfig, Experiment
 from runner.errors import ConfigError, UsageError
 from runner.experiment.instrument import instrument
-from runner.experiment.prepare import Ready
+from runner.experiment.prepare import PreparedExperiment
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.system import Provenance
@@ -65,7 +65,7 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
     dataset, census = harness.dataset(), harness.census(experiment.slice)
     planned = probes.plan(harness, experiment.slice, per_kind, seed)
     system = systems.build(ArmConfig(name="no_memory", system="none"))
-    ready = Ready(experiment, harness, system, None, judge, None, prices, dataset, census)
+    ready = PreparedExperiment(experiment, harness, system, None, judge, None, prices, dataset, census)
     told = instrument(ready, Provenance(build="none"))["rows"]
     rows = {name: told[name] for name in ("dataset.version", *file.ROWS)}
     header = file.empty(

@@ -22,8 +22,8 @@ from runner.config import Experiment
 from runner.errors import EndpointUnusable, ModelFault, RecordError, RunnerError
 from runner.experiment.answer import complete
 from runner.experiment.grade import Grading, conclude
-from runner.experiment.session import Observer, Sitting
-from runner.experiment.stop import Halted
+from runner.experiment.session import Observer, RunSession
+from runner.experiment.stop import StopRequested
 from runner.llm import Model, connect
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
@@ -86,7 +86,7 @@ class Setup:
     header: Calibration
 
 
-class Session(Sitting):
+class Session(RunSession):
     """Grades what is not graded yet."""
 
     def __init__(self, place: Place, setup: Setup, observer: Observer, *, retry_errors: bool = False) -> None:
@@ -138,7 +138,7 @@ class Session(Sitting):
                 reasons=tuple(label.reason for label in said),
             )
             self._finished(row, texts)
-        except Halted:
+        except StopRequested:
             return
         except RunnerError as error:
             self._brake.pull(error)

@@ -139,10 +139,11 @@ def _kind(experiment: Experiment) -> tuple[Any, Any, Any]:
         return regrade.prepare, regrade.execute, judges.headline
     if experiment.run.sample is not None:
         raise ConfigError(["run.sample: draws from recorded answers; name the run that holds them (run.from=DIR)"])
-    from runner import experiment as runs
+    from runner.experiment.execute import execute
+    from runner.experiment.prepare import prepare
     from runner.report.run import headline
 
-    return runs.prepare, runs.execute, headline
+    return prepare, execute, headline
 
 
 def _asked(experiment: Experiment) -> tuple[ModelConfig, ...]:

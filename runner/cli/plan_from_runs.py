@@ -10,7 +10,7 @@ from runner.config import GateConfig, did_you_mean
 from runner.errors import UsageError
 from runner.gate import Arm, Comparison, open_arm
 from runner.gate.disagreement import observed, sizes_of
-from runner.gate.sweep import Gate, gate
+from runner.gate.sweep import SweepVerdict, gate
 from runner.record.rundir import RunDir, is_run, runs_under
 from runner.stats.planning.design import Assumed
 from runner.stats.resample import Floats
@@ -86,7 +86,7 @@ def _changes(places: Sequence[Path]) -> dict[str, float]:
     return {"band": 4.0} if measured else {}
 
 
-def _why_no_pair(told: Gate) -> str:
+def _why_no_pair(told: SweepVerdict) -> str:
     return "; ".join(f"{name}: {reason}" for name, reason in told.failed) or "a sweep of one arm"
 
 

@@ -25,7 +25,7 @@ UNTOLD: Final = (Hit(key="", text=""),)
 
 
 @dataclass(frozen=True)
-class Said:
+class AnswerAttempt:
     """One answer. ``hits`` are what the system read for it, where it answered by itself and says so."""
 
     text: str
@@ -35,7 +35,7 @@ class Said:
 
 
 # The answer of one repeat, what it used added to the row. A fault of whoever answers is a ModelFault.
-Say = Callable[[int, Row], Awaitable[Said]]
+Say = Callable[[int, Row], Awaitable[AnswerAttempt]]
 
 
 async def complete(
@@ -47,7 +47,7 @@ async def complete(
     return completion
 
 
-class Reading:
+class ReaderAnswers:
     """A reader with its model."""
 
     def __init__(self, reader: Reader, model: Model, ledger: Ledger) -> None:
@@ -57,14 +57,14 @@ class Reading:
         """What answers a question from what was delivered."""
         request = self._reader.request(question, context)
 
-        async def say(repeat: int, row: Row) -> Said:
+        async def say(repeat: int, row: Row) -> AnswerAttempt:
             reply = await complete(self._ledger, self._model, request, question, "reader", repeat, row)
-            return Said(reply.text.strip(), reply.model, (CUT,) if reply.finish == "length" else ())
+            return AnswerAttempt(reply.text.strip(), reply.model, (CUT,) if reply.finish == "length" else ())
 
         return say
 
 
-class Asking:
+class MemoryAnswers:
     """A memory system that answers by itself: journalled, budgeted and resumed as a reader is."""
 
     def __init__(self, config: ModelConfig, ledger: Ledger) -> None:
@@ -75,10 +75,10 @@ class Asking:
         request = Request(messages=(), sha256=digest(msgspec.to_builtins(query)))
         model = _Memory(self._config, ask)
 
-        async def say(repeat: int, row: Row) -> Said:
+        async def say(repeat: int, row: Row) -> AnswerAttempt:
             reply = await complete(self._ledger, model, request, question, "ask", repeat, row)
             answer = msgspec.json.decode(reply.text, type=Answer)
-            return Said(answer.text.strip(), answer.model, answer.notes, answer.hits)
+            return AnswerAttempt(answer.text.strip(), answer.model, answer.notes, answer.hits)
 
         return say
 

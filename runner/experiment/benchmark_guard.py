@@ -16,7 +16,7 @@ from runner.types import LABELS, Hit, Label, Question
 Metrics = dict[str, float | None]
 
 
-class Measured:
+class BenchmarkGuard:
     """The scoring methods of a harness, checked at every call.
 
     Raises

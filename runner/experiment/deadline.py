@@ -8,13 +8,15 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from runner.errors import RunnerError, SystemFault
-from runner.experiment.stop import Halted
+from runner.experiment.stop import StopRequested
 
 log = logging.getLogger("runner")
 T = TypeVar("T")
 
 
-async def called(step: str, fault: type[SystemFault], call: Callable[[], Awaitable[T]], seconds: float, key: str) -> T:
+async def with_deadline(
+    step: str, fault: type[SystemFault], call: Callable[[], Awaitable[T]], seconds: float, key: str
+) -> T:
     """What the call returns.
 
     Parameters
@@ -33,7 +35,7 @@ async def called(step: str, fault: type[SystemFault], call: Callable[[], Awaitab
     """
     try:
         return await asyncio.wait_for(call(), seconds)
-    except (RunnerError, Halted, asyncio.CancelledError):
+    except (RunnerError, StopRequested, asyncio.CancelledError):
         raise
     except TimeoutError:
         raise fault(f"{step}: no answer within {seconds:g} s ({key})") from None

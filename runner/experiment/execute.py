@@ -16,8 +16,8 @@ from runner.early_stop.watch import begin, watched_so_far
 from runner.errors import Decided, RecordError, RunnerError, Stopped
 from runner.experiment.conformance import remembered
 from runner.experiment.instrument import instrument, same_instrument, write_side
-from runner.experiment.prepare import Ready, require_capable
-from runner.experiment.run_loop import Engine
+from runner.experiment.prepare import PreparedExperiment, require_capable
+from runner.experiment.run_loop import QuestionLoop
 from runner.experiment.session import Observer
 from runner.experiment.stop import stop_signals
 from runner.record import provenance
@@ -38,7 +38,7 @@ class Outcome:
 
 def execute(
     run: RunDir,
-    ready: Ready,
+    ready: PreparedExperiment,
     observer: Observer,
     *,
     cache_dir: Path | None,
@@ -102,11 +102,16 @@ def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
 
 
 async def _session(
-    run: RunDir, ready: Ready, observer: Observer, cache_dir: Path | None, retry_errors: bool, to_the_end: bool
+    run: RunDir,
+    ready: PreparedExperiment,
+    observer: Observer,
+    cache_dir: Path | None,
+    retry_errors: bool,
+    to_the_end: bool,
 ) -> None:
     prior = run.read_json("provenance.json")
     run_id = str(prior.get("run_id") or secrets.token_hex(4))
-    engine = Engine(run, ready, observer, run_id=run_id, retry_errors=retry_errors)
+    engine = QuestionLoop(run, ready, observer, run_id=run_id, retry_errors=retry_errors)
     try:
         opened = await ready.system.open(engine.opening(Opening(cache_dir=cache_dir)))
     except RunnerError:
@@ -135,7 +140,9 @@ async def _session(
         await ready.system.close()
 
 
-def _watch(run: RunDir, ready: Ready, engine: Engine, observer: Observer, to_the_end: bool) -> dict[str, Any]:
+def _watch(
+    run: RunDir, ready: PreparedExperiment, engine: QuestionLoop, observer: Observer, to_the_end: bool
+) -> dict[str, Any]:
     """Watch an arm of a sweep against its baseline, or not; what provenance says of it."""
     found = "it is to run to its end" if to_the_end else begin(run, ready.experiment, run.instrument())
     if isinstance(found, str):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.errors import EndpointUnusable, ModelFault
-from runner.experiment.answer import Said, Say, complete
-from runner.experiment.benchmark_guard import Measured
+from runner.experiment.answer import AnswerAttempt, Say, complete
+from runner.experiment.benchmark_guard import BenchmarkGuard
 from runner.experiment.lexical_answers import Simplifying
 from runner.experiment.model_calls import Ledger
 from runner.llm import Model, Request
@@ -67,7 +67,7 @@ def conclude(row: Row, labels: Sequence[Label]) -> None:
         row.metrics[JUDGE_SCORE] = sum(scores) / len(scores)
 
 
-class Answering:
+class Grader:
     """What turns answers into labels and metrics, for all questions of a run.
 
     Parameters
@@ -79,7 +79,7 @@ class Answering:
     """
 
     def __init__(
-        self, measured: Measured, repeats: int, grading: Grading | None, simplifying: Simplifying | None = None
+        self, measured: BenchmarkGuard, repeats: int, grading: Grading | None, simplifying: Simplifying | None = None
     ) -> None:
         self._measured = measured
         self._repeats = repeats
@@ -123,7 +123,7 @@ class Answering:
     async def _once(self, question: Question, repeat: int, row: Row, models: list[str], say: Say) -> tuple[Label, str]:
         """One answer and its label; a fault of whoever answers or grades is a label of its own, never WRONG."""
         try:
-            said: Said = await say(repeat, row)
+            said: AnswerAttempt = await say(repeat, row)
         except EndpointUnusable:
             raise
         except ModelFault as fault:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from runner.config import RunConfig
 from runner.errors import IngestError, NotSettled
 from runner.experiment import system_guard
-from runner.experiment.deadline import called
+from runner.experiment.deadline import with_deadline
 from runner.system import MemorySystem, dated, receipt_of
 from runner.types import NO_SOURCE_OF_TRUTH, Ingest, Receipt, Scenario
 
@@ -37,12 +37,14 @@ class Ingesting:
         """
         system, config = self._system, self._config
         events = scenario.events if system.capabilities.timestamps else tuple(map(dated, scenario.events))
-        await called("reset", IngestError, lambda: system.reset(ns), config.write_s, "run.write_s")
+        await with_deadline("reset", IngestError, lambda: system.reset(ns), config.write_s, "run.write_s")
         start = time.perf_counter()
-        told = await called("write", IngestError, lambda: system.write(ns, events), config.write_s, "run.write_s")
+        told = await with_deadline(
+            "write", IngestError, lambda: system.write(ns, events), config.write_s, "run.write_s"
+        )
         receipt = system_guard.receipt(told)
         written = time.perf_counter()
-        await called(
+        await with_deadline(
             "settle", NotSettled, lambda: system.settle(ns, receipt, config.settle_s), config.settle_s, "run.settle_s"
         )
         settled = time.perf_counter()
@@ -73,7 +75,7 @@ class Ingesting:
         IngestError
             When it cannot be emptied.
         """
-        await called("reset", IngestError, lambda: self._system.reset(ns), self._config.write_s, "run.write_s")
+        await with_deadline("reset", IngestError, lambda: self._system.reset(ns), self._config.write_s, "run.write_s")
 
     async def _drop_derived(self, ns: str, receipt: Receipt) -> list[str]:
         """Take away everything that can be rebuilt; a system without a source of truth has nothing left.
@@ -86,8 +88,8 @@ class Ingesting:
         system, config = self._system, self._config
         if not system.capabilities.durable:
             return [NO_SOURCE_OF_TRUTH]
-        await called("drop_derived", IngestError, lambda: system.drop_derived(ns), config.write_s, "run.write_s")
-        await called(
+        await with_deadline("drop_derived", IngestError, lambda: system.drop_derived(ns), config.write_s, "run.write_s")
+        await with_deadline(
             "settle", NotSettled, lambda: system.settle(ns, receipt, config.settle_s), config.settle_s, "run.settle_s"
         )
         return []

@@ -8,7 +8,7 @@ from typing import Any
 import runner
 from runner.config import ModelConfig, digest
 from runner.errors import Refused
-from runner.experiment.prepare import Ready
+from runner.experiment.prepare import PreparedExperiment
 from runner.harness import Harness, code_of
 from runner.llm import instrument_params
 from runner.llm.judge import Judge
@@ -17,7 +17,7 @@ from runner.record.rundir import FORMAT, RunDir
 from runner.system import Provenance
 
 
-def instrument(ready: Ready, opened: Provenance) -> dict[str, Any]:
+def instrument(ready: PreparedExperiment, opened: Provenance) -> dict[str, Any]:
     """What must match for another run to compare with this one, and what a gate must know to read it offline."""
     experiment, harness = ready.experiment, ready.harness
     reader, judge = experiment.reader, experiment.judge
@@ -89,7 +89,7 @@ def judge_rows(config: ModelConfig, judge: Judge | None, rules: Sequence[str] = 
     }
 
 
-def write_side(ready: Ready, opened: Provenance) -> str:
+def write_side(ready: PreparedExperiment, opened: Provenance) -> str:
     """Digest of all that decides what is ingested; arms that share it differ on the read side only."""
     arm = ready.experiment.arm
     return digest(

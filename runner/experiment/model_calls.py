@@ -8,7 +8,7 @@ from typing import Final
 
 from runner.errors import ModelFault, Stopped
 from runner.experiment.spend import Spend
-from runner.experiment.stop import Brake, Halted
+from runner.experiment.stop import StopFlag, StopRequested
 from runner.llm import Model, Request
 from runner.record.journal import Journal
 from runner.types import Call, Completion, Usage
@@ -22,7 +22,7 @@ FAULT: Final = "fault"  # the `request` of a call that was paid and gave nothing
 class Ledger:
     """The calls of one run, those of earlier sittings included."""
 
-    def __init__(self, spend: Spend, brake: Brake) -> None:
+    def __init__(self, spend: Spend, brake: StopFlag) -> None:
         self.spend = spend
         self._brake = brake
         self._paid: dict[tuple[str, str, int, str], Completion] = {}
@@ -50,7 +50,7 @@ class Ledger:
         ------
         ModelFault
             When the call failed; what it cost all the same is recorded.
-        Halted
+        StopRequested
             When the run is stopping or its budget is reached.
         """
         known = self._paid.pop((question, role, repeat, request.sha256), None)
@@ -61,7 +61,7 @@ class Ledger:
             reserved = await self.spend.reserve(model.estimate(request), role)
         except Stopped as stop:
             self._brake.pull(stop)
-            raise Halted from None
+            raise StopRequested from None
         usage: Usage | None = None
         try:
             self._brake.check()  # the run may have been stopped while this one waited for room

@@ -20,7 +20,7 @@ from runner.system import MemorySystem
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedExperiment:
     """An experiment whose every part was found and checked; nothing is spent yet.
 
     ``reader`` is ``None`` without answers and where the memory answers by itself, ``judge`` where none is asked.
@@ -37,7 +37,7 @@ class Ready:
     census: Census
 
 
-def prepare(experiment: Experiment) -> Ready:
+def prepare(experiment: Experiment) -> PreparedExperiment:
     """Look everything up and check it, every problem at once.
 
     Raises
@@ -85,7 +85,7 @@ def prepare(experiment: Experiment) -> Ready:
         )
     if not system.told_at_open:
         require_capable(experiment, system, census)
-    return Ready(experiment, harness, system, reader, judge, simplifier, prices, dataset, census)
+    return PreparedExperiment(experiment, harness, system, reader, judge, simplifier, prices, dataset, census)
 
 
 def _headline(harness: Harness, axis: str) -> str:

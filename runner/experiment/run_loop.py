@@ -14,18 +14,18 @@ from typing import Any
 
 from runner.config import ModelConfig
 from runner.errors import RunnerError, SystemFault
-from runner.experiment.answer import Asking, Reading, Said
-from runner.experiment.benchmark_guard import Measured
+from runner.experiment.answer import AnswerAttempt, MemoryAnswers, ReaderAnswers
+from runner.experiment.benchmark_guard import BenchmarkGuard
 from runner.experiment.evidence import Evidence
-from runner.experiment.grade import Answering, Grading
+from runner.experiment.grade import Grader, Grading
 from runner.experiment.ingest import Ingesting
 from runner.experiment.lexical_answers import Simplifying
 from runner.experiment.model_calls import asking
-from runner.experiment.prepare import Ready
+from runner.experiment.prepare import PreparedExperiment
 from runner.experiment.recall_budget import Delivered, fingerprint
 from runner.experiment.search import EXISTING, Retrieving
-from runner.experiment.session import Observer, Sitting
-from runner.experiment.stop import Halted
+from runner.experiment.session import Observer, RunSession
+from runner.experiment.stop import StopRequested
 from runner.llm import Model, connect
 from runner.record.journal import Journal
 from runner.record.rundir import RunDir
@@ -36,7 +36,7 @@ from runner.types import NO_SOURCE_OF_TRUTH, Ingest, Question, Row, Scenario, Te
 log = logging.getLogger("runner")
 
 
-class Engine(Sitting):
+class QuestionLoop(RunSession):
     """One sitting of one run.
 
     Parameters
@@ -46,13 +46,19 @@ class Engine(Sitting):
     """
 
     def __init__(
-        self, run: RunDir, ready: Ready, observer: Observer, *, run_id: str = "run", retry_errors: bool = False
+        self,
+        run: RunDir,
+        ready: PreparedExperiment,
+        observer: Observer,
+        *,
+        run_id: str = "run",
+        retry_errors: bool = False,
     ) -> None:
         super().__init__(run, ready.experiment.run, ready.census.questions, observer, retry_errors=retry_errors)
         self._ready = ready
         self._run_id = run_id
-        self._answering: Answering | None = None
-        self._measured = Measured(ready.harness, ready.experiment.axis)
+        self._answering: Grader | None = None
+        self._measured = BenchmarkGuard(ready.harness, ready.experiment.axis)
 
     def opening(self, opening: Opening) -> Opening:
         """The opening of the system, with a way to ask models that is recorded and within the budget."""
@@ -68,8 +74,8 @@ class Engine(Sitting):
 
     def _connect(self, models: list[Model]) -> None:
         ready, experiment = self._ready, self._ready.experiment
-        self._reading: Reading | None = None
-        self._asking: Asking | None = None
+        self._reading: ReaderAnswers | None = None
+        self._asking: MemoryAnswers | None = None
         if experiment.axis == "recall":
             return
 
@@ -78,9 +84,9 @@ class Engine(Sitting):
             return models[-1]
 
         if ready.reader is not None:
-            self._reading = Reading(ready.reader, connected(experiment.reader), self._ledger)
+            self._reading = ReaderAnswers(ready.reader, connected(experiment.reader), self._ledger)
         else:
-            self._asking = Asking(experiment.reader, self._ledger)
+            self._asking = MemoryAnswers(experiment.reader, self._ledger)
         judge, simplifier = ready.judge, ready.simplifier
         grading = Grading(judge, connected(experiment.judge), self._ledger) if judge is not None else None
         simplifying = None
@@ -89,7 +95,7 @@ class Engine(Sitting):
             simplifying = Simplifying(simplifier, model, self._ledger)
         names = [model.config.model for model in models if model.config.provider == "openai"]
         self._ledger.spend.check_prices([name for name in names if ready.prices.usd(name, 1, 1, 0) is None])
-        self._answering = Answering(self._measured, self._config.repeats, grading, simplifying)
+        self._answering = Grader(self._measured, self._config.repeats, grading, simplifying)
 
     async def _work(self) -> None:
         capabilities = self._ready.system.capabilities
@@ -143,7 +149,7 @@ class Engine(Sitting):
                         break
                     task = group.create_task(self._question(ns, scenario, question, flags, evidence))
                     task.add_done_callback(lambda _: self._slots.release())
-        except Halted:
+        except StopRequested:
             return
         except RunnerError as error:
             self._brake.pull(error)
@@ -185,20 +191,20 @@ class Engine(Sitting):
             if self._answering is not None and self._reading is not None:
                 await self._answering.answer(question, row, texts, self._reading.over(question, delivered.text))
             self._finished(row, texts)
-        except Halted:
+        except StopRequested:
             return
         except RunnerError as error:
             self._brake.pull(error)
 
     async def _asked(
-        self, asking: Asking, ns: str, question: Question, row: Row, texts: Texts, known: frozenset[str] | None
+        self, asking: MemoryAnswers, ns: str, question: Question, row: Row, texts: Texts, known: frozenset[str] | None
     ) -> None:
         """The memory's own answers: each repeat retrieves anew, and the first one that answers is what is measured."""
         query = self._retrieving.query(question, question.reading or question.text)
         say = asking.of(question, query, self._retrieving.ask(ns, query, known))
         keys: list[str] = []
 
-        async def told(repeat: int, row: Row) -> Said:
+        async def told(repeat: int, row: Row) -> AnswerAttempt:
             said = await say(repeat, row)
             if said.hits is not None:
                 keys.append(fingerprint([hit.key for hit in said.hits]))

@@ -10,11 +10,11 @@ from typing import Final
 from runner.config import Recall, RunConfig
 from runner.errors import SearchError
 from runner.experiment import system_guard
-from runner.experiment.answer import UNTOLD, Said
-from runner.experiment.benchmark_guard import Measured
-from runner.experiment.deadline import called
+from runner.experiment.answer import UNTOLD, AnswerAttempt
+from runner.experiment.benchmark_guard import BenchmarkGuard
+from runner.experiment.deadline import with_deadline
 from runner.experiment.recall_budget import Delivered, deliver, fingerprint
-from runner.experiment.stop import Brake
+from runner.experiment.stop import StopFlag
 from runner.system import MemorySystem
 from runner.types import Answer, Hit, Query, Question, Row, Texts, Usage
 
@@ -29,7 +29,7 @@ class Retrieving:
     """One system's read side, for the questions of one benchmark."""
 
     def __init__(
-        self, measured: Measured, system: MemorySystem, recall: Recall, config: RunConfig, brake: Brake
+        self, measured: BenchmarkGuard, system: MemorySystem, recall: Recall, config: RunConfig, brake: StopFlag
     ) -> None:
         self._measured_by, self._system, self._brake = measured, system, brake
         self._recall, self._config = recall, config
@@ -77,7 +77,7 @@ class Retrieving:
         async with self._in_flight:
             self._brake.check()
             start = time.perf_counter()
-            found = await called(
+            found = await with_deadline(
                 "search", SearchError, lambda: system.search(ns, query), self._config.search_s, "run.search_s"
             )
             row.usage["search"] = Usage(seconds=time.perf_counter() - start)
@@ -91,14 +91,14 @@ class Retrieving:
         async def once() -> Answer:
             async with self._in_flight:
                 self._brake.check()
-                found = await called(
+                found = await with_deadline(
                     "ask", SearchError, lambda: self._system.ask(ns, query), self._config.search_s, "run.search_s"
                 )
             return system_guard.answer(found, known)
 
         return once
 
-    def took_answer(self, question: Question, said: Said, row: Row, texts: Texts) -> None:
+    def took_answer(self, question: Question, said: AnswerAttempt, row: Row, texts: Texts) -> None:
         """What a memory read for its answer; where it does not say, nothing of its retrieval is measurable."""
         hits = said.hits or ()
         row.keys = "" if said.hits is None else fingerprint([hit.key for hit in hits])

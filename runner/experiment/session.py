@@ -1,6 +1,6 @@
 """One sitting of one run, whatever it asks: journals, budget, brake, and a watch over all of them.
 
-What a run asks is a subclass's: :class:`~runner.experiment.run_loop.Engine` asks a memory and its reader,
+What a run asks is a subclass's: :class:`~runner.experiment.run_loop.QuestionLoop` asks a memory and its reader,
 :class:`~runner.experiment.regrade.Regrading` another judge about answers that are recorded.
 """
 
@@ -18,7 +18,7 @@ from runner.early_stop.watch import Watching
 from runner.errors import RunnerError, Stopped
 from runner.experiment.model_calls import Ledger
 from runner.experiment.spend import Spend
-from runner.experiment.stop import Brake
+from runner.experiment.stop import StopFlag
 from runner.llm import Model
 from runner.record.journal import Journal
 from runner.record.rundir import RunDir
@@ -41,7 +41,7 @@ class Observer(Protocol):
     def end(self) -> None: ...
 
 
-class Sitting:
+class RunSession:
     """What is left of a run, asked in one go.
 
     Parameters
@@ -60,7 +60,7 @@ class Sitting:
         self._total = total
         self._observer = observer
         self._retry_errors = retry_errors
-        self._brake = Brake(config.stop_after_errors)
+        self._brake = StopFlag(config.stop_after_errors)
         self._ledger = Ledger(Spend(config), self._brake)
         self._done: set[str] = set()
         self._interrupts = 0

@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from runner.errors import RunnerError, Stopped
 
 
-class Halted(Exception):
+class StopRequested(Exception):
     """Inside the loop only: the run is stopping, start nothing more."""
 
 
-class Brake:
+class StopFlag:
     """Shared by everything that starts work in a run.
 
     Attributes
@@ -33,9 +33,9 @@ class Brake:
             self.reason = reason
 
     def check(self) -> None:
-        """Raise :class:`Halted` once the run is stopping."""
+        """Raise :class:`StopRequested` once the run is stopping."""
         if self.reason is not None:
-            raise Halted
+            raise StopRequested
 
     def succeeded(self) -> None:
         self._failures = 0

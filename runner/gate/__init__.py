@@ -3,9 +3,10 @@
 >>> from runner.gate import compare
 >>> print(compare("outputs/2026-11-30/093512-123456/0-arms_off", "outputs/2026-11-30/093512-123456/1-arms_on"))
 
-``arm`` opens a run, ``judging`` compares two of them, ``conclusion`` says what may be said, ``pair`` is what comes out;
-``band`` measures the noise from an A/A sweep; ``corrected`` (``gate.calibration``) and ``human`` (``gate.human``) lay
-beside a verdict what the judge's own errors, or people, make of it.
+``sweep`` pairs the arms of a sweep, ``arm`` opens a run, ``compare_arms`` compares two of them, ``refusals`` holds what
+stands against a verdict, ``comparison`` is the result. ``noise_band`` measures the noise from an A/A sweep.
+``judge_correction`` (``gate.calibration``) and ``human_check`` (``gate.human``) add what the judge's own errors,
+or people, make of the difference.
 """
 
 from __future__ import annotations
@@ -17,12 +18,21 @@ from runner.errors import UsageError
 from runner.gate.arm import Arm, open_arm
 from runner.gate.compare_arms import compare_arms
 from runner.gate.comparison import Comparison
-from runner.gate.human_check import hear
-from runner.gate.judge_correction import correct
-from runner.gate.noise_band import resolved
+from runner.gate.human_check import add_human_check
+from runner.gate.judge_correction import add_judge_correction
+from runner.gate.noise_band import resolve_band
 from runner.record.rundir import RunDir, is_run
 
-__all__ = ["Arm", "Comparison", "compare", "compare_arms", "correct", "hear", "open_arm", "resolved"]
+__all__ = [
+    "Arm",
+    "Comparison",
+    "add_human_check",
+    "add_judge_correction",
+    "compare",
+    "compare_arms",
+    "open_arm",
+    "resolve_band",
+]
 
 
 def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = None) -> Comparison:
@@ -50,9 +60,9 @@ def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = 
     if names[0] == names[1]:
         names = [run.path.name for run in opened]
     a, b = (open_arm(run, name, chosen) for run, name in zip(opened, names, strict=True))
-    chosen, told = resolved(chosen, [a, b])
+    chosen, told = resolve_band(chosen, [a, b])
     pair = compare_arms(a, b, chosen)
     pair.notes += [told] if told else []
-    correct([([a, b], [pair])], chosen)
-    hear([([a, b], [pair])], chosen)
+    add_judge_correction([([a, b], [pair])], chosen)
+    add_human_check([([a, b], [pair])], chosen)
     return pair

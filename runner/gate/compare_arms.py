@@ -11,7 +11,7 @@ from runner.config import GateConfig
 from runner.gate.arm import ACCURACY, PUBLISHED, Arm
 from runner.gate.comparison import Comparison
 from runner.gate.declarations import doubts, remedy
-from runner.gate.early_stop import look, not_watched, of_the_same_questions
+from runner.gate.early_stop import not_watched, of_the_same_questions, replay_watch
 from runner.gate.refusals import bounds, conclude, too_many_lost
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
@@ -52,7 +52,7 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
         pair.reason = "not comparable: " + "; ".join(confound.line() for confound in found.confounds)
         pair.reason += f"; {pair.hint}" if pair.hint else ""
         return pair
-    early = look(a, b, settings, found)
+    early = replay_watch(a, b, settings, found)
     pair.notes += not_watched(b)
     unfinished = [arm for arm in (a, b) if arm.state != "complete"]
     if unfinished and (early is None or early.crossing is None):

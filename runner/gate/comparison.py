@@ -11,7 +11,7 @@ from runner.record.compare import Comparability
 from runner.stats.agreement import Agreement
 from runner.stats.export import Exportable
 from runner.stats.judge_error import CAVEATS, JUDGE_TOO_WEAK, JUDGE_UNINFORMATIVE, Corrected, JudgeRates
-from runner.stats.prediction_powered import Powered
+from runner.stats.ppi import PredictionPowered
 from runner.stats.sequential import Crossing
 from runner.stats.verdict import Outcome, Verdict
 
@@ -254,8 +254,8 @@ class HumanCheck(Exportable):
     """
 
     source: str
-    difference: Powered | None
-    arms: dict[str, Powered | None]
+    difference: PredictionPowered | None
+    arms: dict[str, PredictionPowered | None]
     against: dict[str, Against]
     pairs: int
     unused: int

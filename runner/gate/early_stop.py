@@ -89,7 +89,7 @@ class Look:
         return pair
 
 
-def look(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> Look | None:
+def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> Look | None:
     """Look at a watched arm again; ``None`` where the e-value is no matter of this gate.
 
     It is one only for an arm that was watched against this very baseline, by the metric and categories of this gate,

@@ -1,6 +1,6 @@
 """``gate.human``: prediction-powered inference from labels that people gave to a part of the recorded answers.
 
-Beside the raw difference, never in its place; :mod:`runner.stats.prediction_powered` has the estimate.
+Beside the raw difference, never in its place; :mod:`runner.stats.ppi` has the estimate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.gate.comparison import AT_RANDOM, INDEPENDENT, Against, Comparison, 
 from runner.stats.agreement import cohen_kappa
 from runner.stats.clustered import Bounds
 from runner.stats.interval import TOO_FEW
-from runner.stats.prediction_powered import Powered, library, prediction_powered
+from runner.stats.ppi import PredictionPowered, library, prediction_powered
 from runner.stats.resample import Bools, Floats
 from runner.types import CORRECT, WRONG
 
@@ -29,7 +29,7 @@ from runner.types import CORRECT, WRONG
 MIN_LABELLED: Final = 100
 
 
-def hear(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:
+def add_human_check(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:
     """Lay what people said beside every pair that has a verdict.
 
     Parameters
@@ -71,7 +71,7 @@ def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]]
     """One pair; its rows line up, as it has a verdict."""
     said = {arm.name: labels.get(str(arm.run.path), {}) for arm in (a, b)}
     mine = {arm.name: _values(arm, said[arm.name]) for arm in (a, b)}
-    arms: dict[str, Powered | None] = {}
+    arms: dict[str, PredictionPowered | None] = {}
     against: dict[str, Against] = {}
     unused = 0
     for arm in (a, b):
@@ -109,7 +109,7 @@ def _values(arm: Arm, given: Mapping[str, str]) -> Floats:
     return values
 
 
-def _estimate(mine: Floats, judge: Floats, here: Bools, labelled: Bools) -> tuple[Powered | None, str]:
+def _estimate(mine: Floats, judge: Floats, here: Bools, labelled: Bools) -> tuple[PredictionPowered | None, str]:
     """The estimate, or why there is none."""
     count = int(labelled.sum())
     if count < MIN_LABELLED:

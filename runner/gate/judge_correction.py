@@ -23,7 +23,7 @@ from runner.stats.verdict import Verdict, verdict_of
 MIN_PROBES: Final = 20  # of each class in a category, below which it is not corrected by itself
 
 
-def correct(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:
+def add_judge_correction(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:
     """Lay the corrected difference beside every pair that has a verdict.
 
     Parameters

@@ -13,7 +13,7 @@ from runner.record.instrument import SYSTEM_ROWS, WHY, mismatches, rows_named
 from runner.record.rundir import is_run, runs_under
 
 
-def resolved(settings: GateConfig, arms: Sequence[Arm]) -> tuple[GateConfig, str | None]:
+def resolve_band(settings: GateConfig, arms: Sequence[Arm]) -> tuple[GateConfig, str | None]:
     """The settings with a number for a band, and what to say about where it comes from.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import Any
 import runner
 from runner.config import GateConfig, checked, flatten
 from runner.errors import RecordError, RunnerError, UsageError
-from runner.gate import Arm, Comparison, compare_arms, correct, hear, open_arm, resolved
+from runner.gate import Arm, Comparison, add_human_check, add_judge_correction, compare_arms, open_arm, resolve_band
 from runner.record.rundir import FORMAT, RunDir, is_run, runs_under
 from runner.record.sweepdir import Plan, is_sweep, read_plan, setting_of
 from runner.stats.multiple import holm
@@ -28,7 +28,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Gate:
+class SweepVerdict:
     """The verdict of a sweep.
 
     ``outcome`` is the worst of its pairs, in the order incomplete, refused, fail, unresolved, pass; ``null`` for an
@@ -83,7 +83,7 @@ def _arm_told(arm: Arm, group: Group) -> dict[str, Any]:
     return {**told, "state": "decided"} if early and arm.left else told
 
 
-def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
+def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> SweepVerdict:
     """Gate recorded runs.
 
     Parameters
@@ -117,7 +117,7 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
         raise UsageError("gate: a run was named twice; a run compared with itself says nothing")
     if not runs:
         if failed:
-            return Gate(GateConfig(), [], failed)
+            return SweepVerdict(GateConfig(), [], failed)
         raise UsageError(f"{', '.join(map(str, paths))}: holds no run")
     settings = _settings(runs[0], changes or {})
     arms: list[tuple[RunDir, dict[str, Any]]] = []
@@ -136,14 +136,14 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> Gate:
         opened = [open_arm(run, name, settings) for (run, _), name in zip(members, _names(members), strict=True)]
         groups.append(_gate_group(setting, opened, settings, first))
     compared = [(group.arms, group.comparisons) for group in groups]
-    correct(compared, settings)
-    hear(compared, settings)
+    add_judge_correction(compared, settings)
+    add_human_check(compared, settings)
     for group in groups:
         failed += [(arm.name, arm.reason) for arm in group.arms if arm.state != "complete" and len(group.arms) == 1]
         failed += [(arm.name, "every question failed") for arm in group.arms if len(arm.data) and not arm.data.ok.any()]
         if len(groups) > 1 and len(group.arms) == 1:
             failed.append((group.arms[0].name, "compared with nothing: no other arm here was run with its instrument"))
-    return Gate(settings, groups, failed)
+    return SweepVerdict(settings, groups, failed)
 
 
 def jobs_of(path: Path) -> tuple[list[RunDir], list[tuple[str, str]]]:
@@ -262,7 +262,7 @@ def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, 
                 f"gate.baseline={wanted}: no such arm here; there are {', '.join(arm.name for arm in arms)}"
             )
         baseline = named[0]
-    settings, told = resolved(settings, [baseline, *(arm for arm in arms if arm is not baseline)])
+    settings, told = resolve_band(settings, [baseline, *(arm for arm in arms if arm is not baseline)])
     pairs = [compare_arms(baseline, arm, settings) for arm in arms if arm is not baseline]
     for pair in pairs:
         pair.notes += [told] if told else []

@@ -1,8 +1,8 @@
 """The contract of a benchmark, and the look-up by name.
 
 To add one: ``runner/harness/NAME.py`` (or a folder ``NAME/``) with a class that subclasses :class:`Harness` and is
-bound to ``HARNESS``, and ``conf/harness/NAME.yaml``. Nothing else: the module is imported on demand from the validated name.
-What several benchmarks share is in ``_base/``.
+bound to ``HARNESS``, and ``conf/harness/NAME.yaml``. Nothing else: the module is imported on demand from the
+validated name. What several benchmarks share is in ``_base/``.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@
 
 from runner.http.address import is_loopback, unusable
 from runner.http.policy import HttpFault, Policy, Reply, call, retry_after, start_of
-from runner.http.throttle import Gate, gate_of
+from runner.http.throttle import Throttle, gate_of
 
 __all__ = [
-    "Gate",
     "HttpFault",
     "Policy",
     "Reply",
+    "Throttle",
     "call",
     "gate_of",
     "is_loopback",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from runner.errors import RunnerError
-from runner.http.throttle import Gate
+from runner.http.throttle import Throttle
 from runner.safe import mask
 
 
@@ -85,7 +85,7 @@ def retry_after(headers: Mapping[str, str], policy: Policy) -> float:
     return min(max(wait, policy.wait_min_s), policy.wait_max_s)
 
 
-async def call(send: Callable[[], Awaitable[Reply]], gate: Gate, policy: Policy) -> Reply:
+async def call(send: Callable[[], Awaitable[Reply]], gate: Throttle, policy: Policy) -> Reply:
     """Send until a 2xx comes back.
 
     Parameters
@@ -142,7 +142,7 @@ async def call(send: Callable[[], Awaitable[Reply]], gate: Gate, policy: Policy)
         flight = await _enter(gate, lambda: end, policy, last)
 
 
-async def _enter(gate: Gate, expires: Callable[[], float], policy: Policy, last: Reply | None) -> int:
+async def _enter(gate: Throttle, expires: Callable[[], float], policy: Policy, last: Reply | None) -> int:
     try:
         return await gate.enter(expires, first=last is not None)
     except TimeoutError:

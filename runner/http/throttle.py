@@ -25,7 +25,7 @@ _PROBE_MIN_S = 2.0
 _PROBE_MAX_S = 120.0
 
 
-class Gate:
+class Throttle:
     """Admission to one endpoint within one event loop.
 
     Attributes
@@ -174,14 +174,14 @@ class Gate:
         self._wake()
 
 
-_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Gate]] = WeakKeyDictionary()
+_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Throttle]] = WeakKeyDictionary()
 
 
-def gate_of(endpoint: str, ceiling: int) -> Gate:
+def gate_of(endpoint: str, ceiling: int) -> Throttle:
     """The gate of an endpoint, shared by everyone in the running event loop; the highest ceiling asked for counts."""
     gates = _gates.setdefault(asyncio.get_running_loop(), {})
     gate = gates.get(endpoint)
     if gate is None:
-        gate = gates[endpoint] = Gate(ceiling)
+        gate = gates[endpoint] = Throttle(ceiling)
     gate.raise_ceiling(ceiling)
     return gate

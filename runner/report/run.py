@@ -12,7 +12,7 @@ from rich.text import Text
 from runner.analysis.smoke import smoke_of
 from runner.analysis.summary import ALL, COMPARABLE, summary_of
 from runner.early_stop.watch import watched_so_far
-from runner.experiment.prepare import Ready
+from runner.experiment.prepare import PreparedExperiment
 from runner.experiment.search import SOURCES_UNTOLD
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
@@ -52,7 +52,7 @@ _ANSWER_COLUMNS = (
 )
 
 
-def headline(ready: Ready, where: str) -> str:
+def headline(ready: PreparedExperiment, where: str) -> str:
     """One line: which arm, on what, how much, where it is recorded."""
     experiment, census = ready.experiment, ready.census
     data = f"{experiment.harness.name}{' (synthetic)' if ready.harness.synthetic else ''}"

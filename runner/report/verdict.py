@@ -8,7 +8,7 @@ from rich.console import Group as Lines
 from rich.table import Table
 
 from runner.gate import Arm, Comparison
-from runner.gate.sweep import Gate, Group
+from runner.gate.sweep import Group, SweepVerdict
 from runner.report.console import category, counted, text
 from runner.stats.verdict import Verdict
 
@@ -22,7 +22,7 @@ _STYLES = {
 }
 
 
-def gate_tables(gate: Gate) -> Lines:
+def gate_tables(gate: SweepVerdict) -> Lines:
     """Every group of a sweep as a table with its notes, then the outcome."""
     parts: list[Any] = []
     for group in gate.groups:

@@ -29,7 +29,7 @@ PASS; +13.3 pp; 95% CI +5.0 .. +21.7 pp (percentile); n = 60, 60 clusters, 8 dis
 ``planning.outlook``      all of a plan in one call
 ``multiple``              Holm and Benjamini-Hochberg
 ``judge_error``           what a judge's own errors do to a difference
-``prediction_powered``    prediction-powered inference from labels that people gave
+``ppi``                   prediction-powered inference from labels that people gave
 ``sequential``            the e-value of a run that is watched while it goes on
 ========================  ==============================================================================
 
@@ -73,7 +73,7 @@ _WHERE: Final = {
     "correct_for_judge": "judge_error",
     "discordant_e_value": "sequential",
     "is_decided": "sequential",
-    "prediction_powered": "prediction_powered",
+    "prediction_powered": "ppi",
     "SignWatch": "sequential",
     "Design": "planning.design",
     "Assumed": "planning.design",

@@ -86,6 +86,6 @@ def build(arm: ArmConfig) -> MemorySystem:
         )
     if rewrite.mode == VERBATIM:
         return system
-    from runner.system._rewrite.rewritten import Rewritten
+    from runner.system._rewrite.rewritten import RewritingSystem
 
-    return Rewritten(arm, system, rewrite)
+    return RewritingSystem(arm, system, rewrite)

@@ -31,9 +31,9 @@ from runner.process import exit_of
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
 from runner.system._bridge.bridge import Bridge, BridgeSettings
 from runner.system._bridge.declared import UNKNOWN, Settled
-from runner.system._bridge.faults import Trouble
-from runner.system._bridge.json_lines import Link
-from runner.system._bridge.process import Served, Serving, Timeouts, build_of, placeholders
+from runner.system._bridge.faults import BridgeError
+from runner.system._bridge.json_lines import JsonLinesClient
+from runner.system._bridge.process import ArmProcess, ProcessSettings, Timeouts, build_of, placeholders
 from runner.system._bridge.process_pool import Pool
 from runner.system._retrieval.hits import within
 from runner.types import Checkpoint, Event, Hit, Query, Retrieval
@@ -43,7 +43,7 @@ _PROBE_MAX: Final = 1_000_000  # bytes of what it prints
 _KINDS: Final = {"commit": "note"}  # of ours, those that it has not
 
 
-class BrainSettings(BridgeSettings, Serving):
+class BrainSettings(BridgeSettings, ProcessSettings):
     """How the adapter is started. A process of its own for every scenario keeps scenarios apart."""
 
     one_per_scenario: bool = True
@@ -64,7 +64,7 @@ class Brain(Bridge):
         wrong = placeholders(self.settings, (), "arm.settings.")
         if wrong:
             raise ConfigError(wrong)
-        self._pool: Pool[Link] = Pool(self._start, 1, each=self.settings.one_per_scenario)
+        self._pool: Pool[JsonLinesClient] = Pool(self._start, 1, each=self.settings.one_per_scenario)
         self.searches = None if self.settings.one_per_scenario else 1
 
     async def _open(self, opening: Opening) -> Settled:
@@ -91,21 +91,21 @@ class Brain(Bridge):
     async def _probe(self) -> None:
         """Ask whether it can run at all: a process of its own, which says why not on its last line."""
         serving = self.settings.model_copy(update={"command": [*self.settings.command, "--probe"]})
-        served = await Served.start(serving)
+        served = await ArmProcess.start(serving)
         child, seconds = served.child, self.settings.timeouts.start
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.gather(child.feed(b"", last=True), child.read(_PROBE_MAX), child.listen())
                 code = await child.wait()
         except TimeoutError:
-            raise Trouble(f"its --probe took longer than {seconds:g} s and was killed{child.said()}") from None
+            raise BridgeError(f"its --probe took longer than {seconds:g} s and was killed{child.said()}") from None
         finally:
             await served.kill()
         if code != 0:
-            raise Trouble(f"its --probe {exit_of(code)}{child.said()}")
+            raise BridgeError(f"its --probe {exit_of(code)}{child.said()}")
 
-    async def _start(self) -> Link:
-        link = Link(await Served.start(self.settings), 1)
+    async def _start(self) -> JsonLinesClient:
+        link = JsonLinesClient(await ArmProcess.start(self.settings), 1)
         link.farewell = "close"
         return link
 
@@ -130,7 +130,7 @@ class Brain(Bridge):
         answer = await self._pool.of(ns).ask("read", self.settings.timeouts.search, query=asked)
         text = answer.get("text", "")
         if not isinstance(text, str):
-            raise Trouble(f"'text' is no text: {start_of(str(text), 80)}")
+            raise BridgeError(f"'text' is no text: {start_of(str(text), 80)}")
         if not text.strip():
             return Retrieval()
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

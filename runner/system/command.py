@@ -39,13 +39,13 @@ from runner.http import start_of
 from runner.system import Opening
 from runner.system._bridge.answers import AnswerPaths, UsagePaths, answer_of
 from runner.system._bridge.bridge import Bridge, BridgeSettings
-from runner.system._bridge.declared import Settled, Told
-from runner.system._bridge.faults import Refusal, Trouble
+from runner.system._bridge.declared import SelfDescription, Settled
+from runner.system._bridge.faults import BridgeError, Refusal
 from runner.system._bridge.hits import HitPaths, hits_of
-from runner.system._bridge.json_lines import Link
+from runner.system._bridge.json_lines import JsonLinesClient
 from runner.system._bridge.paths import NonEmpty
 from runner.system._bridge.polling import until
-from runner.system._bridge.process import Served, Serving, Timeouts, build_of, placeholders
+from runner.system._bridge.process import ArmProcess, ProcessSettings, Timeouts, build_of, placeholders
 from runner.system._bridge.process_pool import Pool
 from runner.system._bridge.template import of_query
 from runner.types import Answer, Event, Query, Retrieval
@@ -54,7 +54,7 @@ Op = Literal["probe", "reset", "write", "settle", "search", "ask", "holds", "dro
 Optional = Literal["settle", "holds", "drop_derived", "erase", "close"]
 
 
-class CommandSettings(BridgeSettings, Serving):
+class CommandSettings(BridgeSettings, ProcessSettings):
     """How the process is started and what it understands."""
 
     processes: Annotated[int, Field(ge=1, le=64)] = 1  # namespaces are shared out among so many
@@ -95,7 +95,9 @@ class CommandSystem(Bridge):
         self._about: dict[str, Any] | None = None  # what the first process answered to a probe
         usage = UsagePaths(input_tokens="usage.input_tokens", output_tokens="usage.output_tokens", usd="usage.usd")
         self._paths = AnswerPaths(hits=self.settings.hits, model="model", usage=usage)
-        self._pool: Pool[Link] = Pool(self._start, self.settings.processes, each=self.settings.one_per_scenario)
+        self._pool: Pool[JsonLinesClient] = Pool(
+            self._start, self.settings.processes, each=self.settings.one_per_scenario
+        )
         self.searches = self.settings.in_flight * self.settings.processes
 
     # --- processes --------------------------------------------------------------------------------------------------
@@ -105,21 +107,21 @@ class CommandSystem(Bridge):
         about = self._about or {}
         self._check_knobs(about.get("knobs"))
         settled = self._settled(
-            Told.of(about),
+            SelfDescription.of(about),
             code=build_of(self.settings),
             given={"namespaces": True} if self.settings.one_per_scenario else {},
             extra={"probe": "answered" if about else "not answered"},
         )
         if settled.capabilities.durable and "drop_derived" not in self._ops:
-            raise Trouble("it is declared durable and has no op 'drop_derived', so that nobody can find out")
+            raise BridgeError("it is declared durable and has no op 'drop_derived', so that nobody can find out")
         return settled
 
-    async def _start(self) -> Link:
-        link = Link(await Served.start(self.settings), self.settings.in_flight)
+    async def _start(self) -> JsonLinesClient:
+        link = JsonLinesClient(await ArmProcess.start(self.settings), self.settings.in_flight)
         try:
             about = await self._probed(link)
             if self._about is not None and about != self._about:
-                raise Trouble("it was started again and answers the probe otherwise than before: another system")
+                raise BridgeError("it was started again and answers the probe otherwise than before: another system")
             self._about = about
             if self.settings.ops is None:
                 self._ops = _ops_of(about)
@@ -130,7 +132,7 @@ class CommandSystem(Bridge):
             raise
         return link
 
-    async def _probed(self, link: Link) -> dict[str, Any]:
+    async def _probed(self, link: JsonLinesClient) -> dict[str, Any]:
         if not self.settings.probe:
             return {}
         try:
@@ -144,13 +146,15 @@ class CommandSystem(Bridge):
         if reads is None:
             return
         if not isinstance(reads, list) or not all(isinstance(name, str) for name in reads):
-            raise Trouble("its knobs are no list of names")
+            raise BridgeError("its knobs are no list of names")
         for name in self._knobs:
             if name not in reads:
-                raise Trouble(f"arm.knobs.{name}: the system does not read it; it reads {', '.join(reads) or 'none'}")
+                raise BridgeError(
+                    f"arm.knobs.{name}: the system does not read it; it reads {', '.join(reads) or 'none'}"
+                )
         for name in reads:
             if name not in self._knobs:
-                raise Trouble(f"arm.knobs.{name}: is missing; state every knob: one that is off is sent off")
+                raise BridgeError(f"arm.knobs.{name}: is missing; state every knob: one that is off is sent off")
 
     # --- steps ------------------------------------------------------------------------------------------------------
 
@@ -162,10 +166,10 @@ class CommandSystem(Bridge):
         answer = await self._ask(self._pool.of(ns), "write", ns, events=to_builtins(events))
         taken = answer.get("written", len(events))
         if taken != len(events):
-            raise Trouble(f"{len(events)} events were sent and {start_of(str(taken), 40)} were taken")
+            raise BridgeError(f"{len(events)} events were sent and {start_of(str(taken), 40)} were taken")
         cut = answer.get("truncated", 0)
         if isinstance(cut, bool) or not isinstance(cut, int) or cut < 0:
-            raise Trouble("'truncated' is no count of events")
+            raise BridgeError("'truncated' is no count of events")
         return cut
 
     async def _settle(self, ns: str, deadline_s: float) -> None:
@@ -197,10 +201,10 @@ class CommandSystem(Bridge):
         if held is None:
             return None
         if not isinstance(held, list) or not all(isinstance(name, str) for name in held):
-            raise Trouble("'holds' is no list of event ids")
+            raise BridgeError("'holds' is no list of event ids")
         strange = next((name for name in held if name not in events), None)
         if strange is not None:
-            raise Trouble(f"it holds '{start_of(strange, 60)}', which it was not asked about")
+            raise BridgeError(f"it holds '{start_of(strange, 60)}', which it was not asked about")
         return frozenset(held)
 
     async def _drop_derived(self, ns: str) -> None:
@@ -221,14 +225,14 @@ class CommandSystem(Bridge):
     def _batch(self) -> int:
         return self.settings.batch
 
-    async def _link(self, ns: str) -> Link:
+    async def _link(self, ns: str) -> JsonLinesClient:
         """The process that answers for a namespace: any that runs, for one that is there already."""
         return self._pool.of(ns) if ns in self._written else await self._pool.visit(ns)
 
     def _word(self, op: Op) -> str:
         return self.settings.names.get(op, op)
 
-    async def _ask(self, link: Link, op: Op, ns: str, **fields: Any) -> dict[str, Any]:
+    async def _ask(self, link: JsonLinesClient, op: Op, ns: str, **fields: Any) -> dict[str, Any]:
         knobs = {"knobs": self._knobs} if self._knobs else {}
         return await link.ask(self._word(op), self.settings.timeouts.of(op), ns=ns, **fields, **knobs)
 
@@ -236,14 +240,14 @@ class CommandSystem(Bridge):
 def _notes_in(answer: dict[str, Any]) -> tuple[str, ...]:
     notes = answer.get("notes") or []
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise Trouble("'notes' is no list of texts")
+        raise BridgeError("'notes' is no list of texts")
     return tuple(start_of(note, 60) for note in notes[:5])
 
 
 def _ops_of(about: dict[str, Any]) -> frozenset[str]:
     ops = about.get("ops", [])
     if not isinstance(ops, list) or not all(isinstance(op, str) for op in ops):
-        raise Trouble("its ops are no list of names")
+        raise BridgeError("its ops are no list of names")
     return frozenset(ops)
 
 

@@ -31,13 +31,13 @@ from runner.http import Reply, start_of
 from runner.system import Opening
 from runner.system._bridge.answers import answer_of
 from runner.system._bridge.bridge import Bridge, BridgeSettings
-from runner.system._bridge.declared import Settled, Told
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.declared import SelfDescription, Settled
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hits import hits_of
 from runner.system._bridge.http_client import (
     Auth,
+    HttpClient,
     Limits,
-    Server,
     header_problems,
     headers_of,
     is_page,
@@ -46,7 +46,7 @@ from runner.system._bridge.http_client import (
 )
 from runner.system._bridge.http_requests import About, Ask, Call, Search, Settle, Write
 from runner.system._bridge.polling import until
-from runner.system._bridge.server_process import Host, Serve
+from runner.system._bridge.server_process import ServerProcess, ServerSettings
 from runner.system._bridge.template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown, url_part
 from runner.types import Answer, Event, Query, Retrieval
 
@@ -57,7 +57,7 @@ class HttpSettings(BridgeSettings):
     base_url: str
     auth: Auth | None = None
     headers: dict[str, str] = Field(default_factory=dict)
-    serve: Serve | None = None  # a command that starts the server; {port} is a free one, in base_url too
+    serve: ServerSettings | None = None  # a command that starts the server; {port} is a free one, in base_url too
     about: About | None = None  # asked first: the server is ready when it answers
     reset: Call
     write: Write
@@ -81,8 +81,8 @@ class HttpSystem(Bridge):
         wrong = self._problems()
         if wrong:
             raise ConfigError(wrong)
-        self._host: Host | None = None
-        self._server: Server | None = None
+        self._host: ServerProcess | None = None
+        self._server: HttpClient | None = None
         self._jobs: dict[str, list[Any]] = {}
         self.searches = self.settings.limits.concurrency
 
@@ -133,12 +133,12 @@ class HttpSystem(Bridge):
         headers = headers_of(settings.auth, settings.headers)
         url = settings.base_url
         if settings.serve is not None:
-            self._host = Host(settings.serve)
+            self._host = ServerProcess(settings.serve)
             url = fill_text(url, {"port": self._host.port})
-        self._server = Server(url, headers, settings.limits)
+        self._server = HttpClient(url, headers, settings.limits)
         if self._host is not None:
             await self._host.start(self._ready)
-        told = Told.of(await self._about())
+        told = SelfDescription.of(await self._about())
         if settings.about is None and self._host is None:
             await self._server.reach()
         settled = self._settled(
@@ -152,7 +152,7 @@ class HttpSystem(Bridge):
             extra={"base_url": settings.base_url},
         )
         if settled.capabilities.durable and settings.drop_derived is None:
-            raise Trouble("it is declared durable and has no request drop_derived, so that nobody can find out")
+            raise BridgeError("it is declared durable and has no request drop_derived, so that nobody can find out")
         return settled
 
     async def _about(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class HttpSystem(Bridge):
             path = getattr(about, name)
             value = at(answer, path)
             if path is not None and value is None:
-                raise Trouble(f"about.{name}: nothing stands at '{path}'; the answer is {described(answer)}")
+                raise BridgeError(f"about.{name}: nothing stands at '{path}'; the answer is {described(answer)}")
             if value is not None:
                 found[name] = value if isinstance(value, str) else start_of(str(value), 100)
         return found
@@ -196,14 +196,14 @@ class HttpSystem(Bridge):
             answer = json_of(reply, write.path)
             taken = at(answer, write.taken)
             if write.taken is not None and (isinstance(taken, bool) or taken != len(events)):
-                raise Trouble(
+                raise BridgeError(
                     f"{len(events)} events were sent and '{write.taken}' says {start_of(str(taken), 40)}; "
                     f"the answer is {described(answer)}"
                 )
             job = at(answer, write.job)
             if write.job is not None:
                 if isinstance(job, bool) or not isinstance(job, str | int):
-                    raise Trouble(f"nothing to wait for at '{write.job}'; the answer is {described(answer)}")
+                    raise BridgeError(f"nothing to wait for at '{write.job}'; the answer is {described(answer)}")
                 self._jobs[ns].append(job)
         return 0
 
@@ -259,9 +259,9 @@ class HttpSystem(Bridge):
     def _batch(self) -> int:
         return self.settings.write.batch
 
-    def _the_server(self) -> Server:
+    def _the_server(self) -> HttpClient:
         if self._server is None:
-            raise Trouble("the arm is not open")
+            raise BridgeError("the arm is not open")
         return self._server
 
     async def _send(self, step: str, request: Call, values: Mapping[str, Any]) -> Reply:
@@ -270,12 +270,14 @@ class HttpSystem(Bridge):
         body = None if request.body is None else fill(request.body, filled)
         try:
             reply = await self._the_server().ask(request.method, path, body, request.good)
-        except Trouble as trouble:
+        except BridgeError as trouble:
             if self._host is not None and self._host.why:
-                raise Trouble(f"{trouble}; {self._host.why}") from None
+                raise BridgeError(f"{trouble}; {self._host.why}") from None
             raise
         if is_page(reply):
-            raise Trouble(f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}")
+            raise BridgeError(
+                f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}"
+            )
         return reply
 
 

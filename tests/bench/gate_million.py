@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT))
 
 GATE = """
 import json, re, sys, time
@@ -37,10 +37,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
     args = parser.parse_args()
-    from recorded import answered, arm_config, write_run
-
     from runner.analysis.summary import summarise
     from runner.record.rundir import RunDir
+    from tests.support.recorded import answered, arm_config, write_run
 
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate("ab"):

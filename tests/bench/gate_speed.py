@@ -17,7 +17,6 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(ROOT / "tests"))
 
 from runner.stats.bootstrap import paired_bootstrap
 from runner.stats.paired import judge_many
@@ -94,11 +93,10 @@ def main() -> None:
 
 def from_disk(arms: int, categories: int, n: int) -> None:
     """The whole gate of recorded runs: reading, summaries, comparability, statistics."""
-    from recorded import answered, arm_config, write_run
-
     from runner.analysis.summary import summarise
     from runner.gate.sweep import gate
     from runner.record.rundir import RunDir
+    from tests.support.recorded import answered, arm_config, write_run
 
     with tempfile.TemporaryDirectory() as folder:
         for arm in range(arms):

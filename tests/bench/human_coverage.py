@@ -18,7 +18,7 @@ import numpy as np
 
 sys.path[0] = str(Path(__file__).resolve().parents[2])  # not this folder: numba would take coverage.py for its own
 
-from runner.stats.prediction_powered import prediction_powered
+from runner.stats.ppi import prediction_powered
 
 QUESTIONS = 1_500
 ARMS = ((0.70, 0.75, 0.80), (0.90, 0.92, 0.85), (0.70, 0.72, 0.95))  # accuracy of A, of B, share decided in common

@@ -24,7 +24,7 @@ from runner.llm.chat import ChatModel
 from runner.llm.prices import Prices
 from runner.llm.reader import Reader
 from runner.types import Gold, Question
-from tests.servers import StubProcess
+from tests.support.servers import StubProcess
 
 IN_FLIGHT = 64
 

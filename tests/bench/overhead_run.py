@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT))
 
 FLIGHT = 64
 
@@ -140,7 +140,7 @@ def main() -> None:
         for size, peak in zip(sizes, peaks, strict=True):
             print(f"{size:>7,} questions: peak {peak:.0f} MB ({peak / peaks[0]:.2f} x)")
         return
-    from servers import StubProcess
+    from tests.support.servers import StubProcess
 
     with StubProcess(latency_s=args.latency) as stub:
         rounds = [

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from runner.config import ModelConfig
 from runner.llm import Requests, connect
 from runner.llm.prices import Prices
-from tests.servers import StubProcess
+from tests.support.servers import StubProcess
 
 IN_FLIGHT = 64
 LATENCY_S = 0.2  # long enough that the CPU is not what limits

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from calibrations import honest
-from conftest import command_environment
-from recorded import answered, arm_config, write_run
-from servers import Stub, closed_port
 
 from runner.cli import main
+from tests.conftest import command_environment
+from tests.support.calibrations import honest
+from tests.support.recorded import answered, arm_config, write_run
+from tests.support.servers import Stub, closed_port
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 Here = Callable[..., "Done"]

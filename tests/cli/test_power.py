@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
-from recorded import answered, arm_config, write_run
 
 from runner.cli import main
 from runner.types import Row
+from tests.conftest import ROOT
+from tests.support.recorded import answered, arm_config, write_run
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from runner.cli._words import overrides
 from runner.cli.run import compose
 from runner.config import ModelConfig
 from runner.errors import ConfigError
 from runner.llm import FAKE_JUDGE, require
+from tests.conftest import ROOT
 
 
 def refusal(*words: str) -> str:

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recorded import answered, arm_config, write_run
 
 from runner.config import GateConfig, checked
 from runner.errors import ConfigError, Refused, UsageError
-from runner.gate import Comparison, compare_arms
+from runner.gate import Comparison, compare
 from runner.gate.sweep import gate
 from runner.report.verdict import pair_notes
 from runner.types import Row
+from tests.support.recorded import answered, arm_config, write_run
 
 
 def pair(tmp_path: Path, a: list[Row], b: list[Row], **settings: Any) -> Comparison:
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
     two = write_run(tmp_path / "1-b", b, arm=arm_config("b"))
-    return compare_arms(one, two, GateConfig(**settings))
+    return compare(one, two, GateConfig(**settings))
 
 
 def arms(wins: int, ties: int, losses: int, **more: Any) -> tuple[list[Row], list[Row]]:
@@ -55,7 +55,7 @@ def test_a_bound_that_only_reaches_zero_is_unresolved(tmp_path: Path) -> None:
 def test_fail_and_non_inferiority(tmp_path: Path) -> None:
     a, b = arms(20, 440, 40)
     assert pair(tmp_path, a, b).outcome == "fail"
-    assert compare_arms(tmp_path / "0-a", tmp_path / "1-b", GateConfig(min_delta=-8)).outcome == "pass"
+    assert compare(tmp_path / "0-a", tmp_path / "1-b", GateConfig(min_delta=-8)).outcome == "pass"
 
 
 def test_few_clusters(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_the_same_configuration_twice_is_a_null_with_its_band(tmp_path: Path) ->
         [answered(i, r.label == "CORRECT", cluster=i, keys="a") for i, r in enumerate(b)],
         arm=arm_config("a"),
     )
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.outcome == "null"
     assert found.null_band is not None
     assert round(found.null_band, 3) == 0.061  # 164 items, 13 wins, 13 losses: −6.1 .. +6.1 pp
@@ -101,7 +101,7 @@ def test_a_fake_never_passes(tmp_path: Path) -> None:
     a, b = arms(40, 440, 20)
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"), fakes=["judge lexical_fake"])
     two = write_run(tmp_path / "1-b", b, arm=arm_config("b"), fakes=["judge lexical_fake"])
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.outcome == "refused"
     assert "fake" in found.reason
     assert found.verdict is not None  # shown, for a first look
@@ -138,18 +138,18 @@ def test_a_confound_refuses_with_row_values_and_why(tmp_path: Path) -> None:
     a, b = arms(40, 440, 20)
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
     two = write_run(tmp_path / "1-b", b, arm=arm_config("b"), instrument={"judge.model": "openai:other"})
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.outcome == "refused"
     assert found.verdict is None
     assert "judge.model: 'x' against 'openai:other'" in found.reason
-    assert compare_arms(one, two, GateConfig(treatment=["judge.model"])).outcome == "pass"
+    assert compare(one, two, GateConfig(treatment=["judge.model"])).outcome == "pass"
 
 
 def test_an_unfinished_run_is_incomplete(tmp_path: Path) -> None:
     a, b = arms(40, 440, 20)
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
     two = write_run(tmp_path / "1-b", b[:400], arm=arm_config("b"), questions=500, slice_of=b)
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.outcome == "incomplete"
     assert "100 questions are missing" in found.reason
 
@@ -159,13 +159,13 @@ def test_recall_is_not_measurable_without_sources(tmp_path: Path) -> None:
     b = [answered(i, True, cluster=i, label="", labels=(), keys="b", metrics={"recall@10": None}) for i in range(40)]
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"), axis="recall")
     two = write_run(tmp_path / "1-b", b, arm=arm_config("b"), axis="recall")
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.outcome == "unmeasurable"
     assert "not measurable for b" in found.reason
     with pytest.raises(UsageError, match="recall axis"):
-        compare_arms(one, two, GateConfig(metric="accuracy_abstain_wrong"))
+        compare(one, two, GateConfig(metric="accuracy_abstain_wrong"))
     with pytest.raises(UsageError, match="not recorded"):
-        compare_arms(one, two, GateConfig(metric="recal@10"))
+        compare(one, two, GateConfig(metric="recal@10"))
 
 
 def test_both_denominators_of_a_gold_patch(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_the_last_row_of_a_retried_question_counts(tmp_path: Path) -> None:
     failed = [Row(id=r.id, scenario=r.scenario, cluster=r.cluster, category="1", status="reader_error") for r in b]
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
     two = write_run(tmp_path / "1-b", failed + b, arm=arm_config("b"), questions=40)
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.errors == (0, 0)
     assert found.verdict is not None
     assert found.verdict.n == 40
@@ -312,7 +312,7 @@ def test_the_same_configuration_that_differs_beyond_chance_is_refused(tmp_path: 
     a, b = arms(40, 440, 0)
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
     two = write_run(tmp_path / "1-a", b, arm=arm_config("a"))
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.outcome == "refused"
     assert "something changed that no setting tells" in found.reason
     assert found.null_band is None
@@ -325,8 +325,8 @@ def test_an_ablation_behind_retrieval_is_not_vacuous(tmp_path: Path, row: str) -
         item.keys = "a"
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
     two = write_run(tmp_path / "1-a", b, arm=arm_config("a"), instrument={row: "y"})
-    assert compare_arms(one, two, GateConfig(treatment=[row])).outcome == "pass"
-    assert compare_arms(one, two, GateConfig()).outcome == "refused"
+    assert compare(one, two, GateConfig(treatment=[row])).outcome == "pass"
+    assert compare(one, two, GateConfig()).outcome == "refused"
 
 
 def test_bounds_when_both_arms_failed_on_the_same_question(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_as_published_reads_the_metric_against_published_gold(tmp_path: Path) ->
 
     one = write_run(tmp_path / "0-a", rows("a", 0, 0), arm=arm_config("a"), axis="recall")
     two = write_run(tmp_path / "1-b", rows("b", 20, 6), arm=arm_config("b"), axis="recall")
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.verdict is not None
     assert (found.verdict.n, found.verdict.wins) == (50, 20)
     published = found.others["all questions (those with corrupt gold included)"]
@@ -431,7 +431,7 @@ def test_an_arm_does_not_choose_its_own_denominator(tmp_path: Path) -> None:
     ]
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"), axis="recall")
     two = write_run(tmp_path / "1-b", b, arm=arm_config("b"), axis="recall")
-    found = compare_arms(one, two, GateConfig())
+    found = compare(one, two, GateConfig())
     assert found.outcome == "refused"
     assert "not measurable on 140 of 300 questions" in found.reason
 

@@ -12,15 +12,15 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.http import Gate, HttpFault, Policy, Reply, call, retry_after, start_of
-from tests.servers import Stub
+from runner.http import HttpFault, Policy, Reply, Throttle, call, retry_after, start_of
+from tests.support.servers import Stub
 
 QUICK = Policy(attempts=3, timeout_s=2, deadline_s=5, backoff_s=0.02)
 
 
 def through(stub: Stub, policy: Policy = QUICK, workers: int = 1, ceiling: int = 64) -> list[Any]:
     async def main() -> list[Any]:
-        gate = Gate(ceiling)
+        gate = Throttle(ceiling)
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(limits=limits, timeout=None, trust_env=False) as client:
 
@@ -120,7 +120,7 @@ def test_half_capacity_costs_few_extra_requests_and_no_stampede() -> None:
     with Stub(capacity=8, latency_s=0.02, retry_after="0") as stub:
 
         async def main() -> None:
-            gate = Gate(16)
+            gate = Throttle(16)
             async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
 
                 async def send() -> Reply:

@@ -13,7 +13,7 @@ from runner.errors import ConfigError, EndpointUnusable, ModelFault
 from runner.llm import Model, Request, Requests, connect
 from runner.llm.prices import Prices
 from runner.types import Completion
-from tests.servers import Stub, closed_port
+from tests.support.servers import Stub, closed_port
 
 
 def config(url: str | None, **more: Any) -> ModelConfig:

@@ -26,7 +26,7 @@ from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.llm.reader import Reader
 from runner.types import CORRECT, JUDGE_UNPARSEABLE, LABELS, Completion, Gold, Question
-from tests.servers import closed_port
+from tests.support.servers import closed_port
 
 pytestmark = pytest.mark.llm
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recorded import answered, arm_config, write_run
 
 from runner.record import column_cache
 from runner.record.columns import columns
 from runner.record.rundir import RunDir
+from tests.support.recorded import answered, arm_config, write_run
 
 
 @pytest.fixture

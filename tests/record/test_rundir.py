@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from runner.errors import RecordError, RunnerError, UsageError
 from runner.record.rundir import FORMAT, JOURNALS, RunDir, runs_under
+from tests.conftest import ROOT
 
 
 def test_a_second_owner_is_refused_and_told(tmp_path: Path) -> None:

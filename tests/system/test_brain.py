@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from system.stand_ins.arms import HERE
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError, IngestError, RunnerError, SearchError
 from runner.system import MemorySystem, Opening, build
 from runner.types import Checkpoint, Event, Query
+from tests.system.stand_ins.arms import HERE
 
 MONDAY = datetime(2024, 3, 4, 12, 0)  # 1709553600 seconds after 1970 began
 EVENTS = [

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
-from servers import Stub
-from system.stand_ins.arms import standing
 
 from runner.config import ArmConfig, RunConfig, conf_dir
 from runner.experiment.conformance import STATED, Conformance, check
 from runner.system import Opening, build
+from tests.support.servers import Stub
+from tests.system.stand_ins.arms import standing
 
 pytestmark = pytest.mark.long
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
 from omegaconf import OmegaConf
-from servers import closed_port
-from system.stand_ins.arms import apart, standing
 
 from runner.config import ArmConfig, conf_dir
 from runner.errors import SystemFault
 from runner.system import MemorySystem, Opening, build, find, line_of, names, spoken
 from runner.types import Answer, Event, Query, Receipt, Retrieval
+from tests.conftest import ROOT
+from tests.support.servers import closed_port
+from tests.system.stand_ins.arms import apart, standing
 
 FLOOR = {"none"}  # systems that remember nothing, on purpose
 HALF = {"recency_window"}  # systems that forget the older half, on purpose

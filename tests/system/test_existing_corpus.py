@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
-from system.stand_ins.loom_server import serving
-from system.test_bridge_http import FOUND, http_arm, server
 
 from runner.config import ArmConfig
 from runner.errors import IngestError, NotSettled, SearchError
 from runner.system import MemorySystem, Provenance, find, names
 from runner.types import Query, Receipt
-from tests.bridging import REFERENCE, TEXTS, arm_of, children, drive, history, opened, script, store
+from tests.conftest import ROOT
+from tests.support.bridging import REFERENCE, TEXTS, arm_of, children, drive, history, opened, script, store
+from tests.system.stand_ins.loom_server import serving
+from tests.system.test_http import FOUND, http_arm, server
 
 NAME = "Team Notes/2024 ünïcode"
 ASKED = Query(text="What landed beside the quarry?", k=3)

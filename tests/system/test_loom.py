@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import command_environment
-from servers import closed_port
-from system.stand_ins.loom_server import HEALTH, State, serving
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError, IngestError, NotSettled, Refused, RunnerError, SearchError
 from runner.system import MemorySystem, Opening, Provenance, build
 from runner.types import Event, Query
+from tests.conftest import command_environment
+from tests.support.servers import closed_port
+from tests.system.stand_ins.loom_server import HEALTH, State, serving
 
 NOON = datetime(2024, 3, 4, 12, 0)
 EVENTS = [

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import command_environment
-from servers import Stub
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError, EndpointUnusable, IngestError, SearchError
 from runner.llm import Model, Request
 from runner.system import MemorySystem, Opening, build, dated, receipt_of
 from runner.types import Completion, Event, Query
+from tests.conftest import command_environment
+from tests.support.servers import Stub
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("mem0") is None, reason="needs the extra 'mem0'")
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 import yaml
-from system.stand_ins.arms import HERE, reflect_command
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError, IngestError, NotSettled, RunnerError, SearchError
@@ -22,6 +21,7 @@ from runner.system import MemorySystem, Opening, Provenance, build
 from runner.system.reflect import notes
 from runner.system.reflect.environment import ReflectKnobs, revision
 from runner.types import Event, Query
+from tests.system.stand_ins.arms import HERE, reflect_command
 
 KNOBS = dict.fromkeys(ReflectKnobs.model_fields, False)
 WHEN = datetime(2023, 5, 8, 13, 56)

@@ -23,8 +23,8 @@ from runner.experiment.execute import Outcome, carried_out, noted
 from runner.experiment.grade import Grading, conclude
 from runner.experiment.instrument import judge_rows, same_instrument
 from runner.experiment.regrade.source import Recorded, counted, gradable, open_recorded, repeated, sampled
-from runner.experiment.session import Observer, Sitting
-from runner.experiment.stop import Halted, stop_signals
+from runner.experiment.session import Observer, RunSession
+from runner.experiment.stop import StopRequested, stop_signals
 from runner.llm import Model, connect
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
@@ -180,7 +180,7 @@ class _Served(msgspec.Struct):
     completion: _Reply
 
 
-class Regrading(Sitting):
+class Regrading(RunSession):
     """One sitting of a judge over recorded answers.
 
     Memory is bounded by what is in flight, and by the rows: texts stream from the recorded run into the new one.
@@ -253,7 +253,7 @@ class Regrading(Sitting):
                 return
             row, graded = await self._graded(recorded, texts)
             self._finished(row, graded)
-        except Halted:
+        except StopRequested:
             return
         except RunnerError as error:
             self._brake.pull(error)

@@ -31,7 +31,7 @@ from runner.data.json_stream import records
 from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.longmemeval.data_check import Traps
+from runner.harness.longmemeval.data_check import DataCheck
 from runner.harness.longmemeval.format import ABSTENTION, PREFERENCE, TEMPORAL, TYPES, UPDATE, Item, parse
 from runner.harness.longmemeval.stale import facts, stale
 from runner.score.lexical import token_f1
@@ -176,7 +176,7 @@ class LongMemEval(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = Traps()
+        traps = DataCheck()
         for item in self._items():
             traps.take(item)
         return [

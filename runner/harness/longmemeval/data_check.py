@@ -11,7 +11,7 @@ from runner.harness.longmemeval.format import TYPES, Item
 
 
 @dataclass
-class Traps:
+class DataCheck:
     """Running counts; holds names and digests, never a history."""
 
     questions: int = 0

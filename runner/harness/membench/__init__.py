@@ -34,7 +34,7 @@ from pydantic import Field
 from runner.config import Strict
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.membench.data_check import Traps
+from runner.harness.membench.data_check import DataCheck
 from runner.harness.membench.format import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
 from runner.harness.membench.noise import Pool, ranked
 from runner.harness.membench.source import REFLECTIVE, Found, Raw, find, raw_trajectories
@@ -207,7 +207,7 @@ class MemBench(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = Traps()
+        traps = DataCheck()
         asked: Counter[str] = Counter()
         for raw in self._raw():
             trajectory = parse(self.name, raw)

@@ -11,7 +11,7 @@ from runner.harness.membench.format import Trajectory
 
 
 @dataclass
-class Traps:
+class DataCheck:
     """Running counts; holds names and digests, never a stream."""
 
     messages: int = 0

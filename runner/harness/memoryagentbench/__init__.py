@@ -47,7 +47,7 @@ from runner.errors import ConfigError, DatasetError
 from runner.harness._base.published import Published
 from runner.harness.longmemeval.format import PREFERENCE, TEMPORAL, UPDATE
 from runner.harness.memoryagentbench import format as mab
-from runner.harness.memoryagentbench.data_check import Traps
+from runner.harness.memoryagentbench.data_check import DataCheck
 from runner.harness.memoryagentbench.events import Told, tell
 from runner.harness.memoryagentbench.format import MEANT
 from runner.harness.memoryagentbench.movies import Movies, recall, recommended
@@ -258,7 +258,7 @@ class MemoryAgentBench(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = Traps()
+        traps = DataCheck()
         for name, item in self._items():
             held = self._told(name, item)
             traps.take(item, self._scenario(name, item, held), held)

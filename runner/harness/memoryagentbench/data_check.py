@@ -14,7 +14,7 @@ from runner.types import Scenario
 
 
 @dataclass
-class Traps:
+class DataCheck:
     """Running counts; holds names and digests, never a context."""
 
     rows: Counter[str] = field(default_factory=Counter)  # by sub-dataset

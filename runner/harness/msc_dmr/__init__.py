@@ -28,7 +28,7 @@ from runner.config import Strict
 from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.msc_dmr.data_check import Traps
+from runner.harness.msc_dmr.data_check import DataCheck
 from runner.harness.msc_dmr.format import Item, items
 from runner.score.answer_words import answer_recall
 from runner.score.lexical import rouge_l
@@ -124,7 +124,7 @@ class MscDmr(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = Traps()
+        traps = DataCheck()
         for name, item in self._items():
             traps.take(name, item, current=self.settings.current_session)
         return traps.lines()

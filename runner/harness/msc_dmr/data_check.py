@@ -16,7 +16,7 @@ _EARLIER, _CURRENT, _NOWHERE = "an earlier session", "the current session only",
 
 
 @dataclass
-class Traps:
+class DataCheck:
     """Running counts; holds names and digests, never a turn."""
 
     rows: int = 0

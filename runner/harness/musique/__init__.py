@@ -31,7 +31,7 @@ from runner.config import Strict
 from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.musique.data_check import Traps
+from runner.harness.musique.data_check import DataCheck
 from runner.harness.musique.format import COMPOSITIONS, HOPS, Item, items
 from runner.score.lexical import exact_match, is_abstention, token_f1
 from runner.score.musique import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
@@ -209,7 +209,7 @@ class MuSiQue(Published):
 
     def counts(self) -> list[str]:
         chosen = self._chosen
-        traps = Traps()
+        traps = DataCheck()
         asked: Counter[str] = Counter()
         for item in self._items():
             traps.take(item)

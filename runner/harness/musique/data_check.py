@@ -12,7 +12,7 @@ from runner.score.lexical import spaced_tokens
 
 
 @dataclass
-class Traps:
+class DataCheck:
     """Running counts; holds ids and digests, never a paragraph."""
 
     rows: int = 0

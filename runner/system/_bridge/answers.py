@@ -8,7 +8,7 @@ from runner.config import Strict
 from runner.dotted import at, described
 from runner.http import start_of
 from runner.record.usage import MOST_TOKENS, MOST_USD
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hits import HitPaths, hits_of, is_number
 from runner.system._bridge.paths import JsonPath
 from runner.types import Answer, Hit, Usage
@@ -48,7 +48,7 @@ def answer_of(body: Any, paths: AnswerPaths) -> Answer:
 
     Raises
     ------
-    Trouble
+    BridgeError
         When there is no text, or an empty one: that nothing is known is to be said in words. When what stands for a
         hit, the model or a number is none.
     """
@@ -64,11 +64,11 @@ def _text(body: Any, path: str | None) -> str:
     found = body if path is None else at(body, path)
     where = "the answer" if path is None else f"'{path}'"
     if found is None:
-        raise Trouble(f"nothing was answered: there is nothing at {where}; the answer is {described(body)}")
+        raise BridgeError(f"nothing was answered: there is nothing at {where}; the answer is {described(body)}")
     if not isinstance(found, str):
-        raise Trouble(f"{where} is {described(found)}, and no text")
+        raise BridgeError(f"{where} is {described(found)}, and no text")
     if not found.strip():
-        raise Trouble(f"nothing was answered: {where} is an empty text; that nothing is known is said in words")
+        raise BridgeError(f"nothing was answered: {where} is an empty text; that nothing is known is said in words")
     return found
 
 
@@ -82,7 +82,7 @@ def _model(value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Trouble(f"the model that answered is no name: {start_of(str(value), 60)}")
+        raise BridgeError(f"the model that answered is no name: {start_of(str(value), 60)}")
     return start_of(value, _NAME_CHARS)
 
 
@@ -90,7 +90,7 @@ def _usage(body: Any, paths: UsagePaths) -> Usage | None:
     tokens = [_count(at(body, path), path) for path in (paths.input_tokens, paths.output_tokens)]
     usd = at(body, paths.usd)
     if usd is not None and not (is_number(usd) and 0 <= usd <= MOST_USD):
-        raise Trouble(f"'{paths.usd}' is no amount of money: {start_of(str(usd), 60)}")
+        raise BridgeError(f"'{paths.usd}' is no amount of money: {start_of(str(usd), 60)}")
     if usd is None and tokens == [None, None]:
         return None
     return Usage(
@@ -105,5 +105,5 @@ def _count(value: Any, path: str | None) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
-        raise Trouble(f"'{path}' is no count of tokens: {start_of(str(value), 60)}")
+        raise BridgeError(f"'{path}' is no count of tokens: {start_of(str(value), 60)}")
     return value

@@ -3,8 +3,8 @@
 It keeps the part of the contract that no server can be trusted with. A namespace that was never written, or is erased,
 is a fault before anything is asked; so is an event that is written twice. Only where the system keeps namespaces beyond
 a run is one that this run never touched asked under its own name, and nothing done to it besides. What goes wrong
-underneath is a :class:`Trouble` and becomes the fault of the step, told with the arm's name. Nothing becomes an empty
-list.
+underneath is a :class:`BridgeError` and becomes the fault of the step, told with the arm's name. Nothing becomes an
+empty list.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pydantic import ConfigDict, Field
 from runner.config import ArmConfig, Strict
 from runner.errors import IngestError, NotSettled, RunnerError, SearchError, SystemFault
 from runner.system import MemorySystem, Opening, Provenance, receipt_of
-from runner.system._bridge.declared import CAREFUL, Declares, Settled, Told, settle
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.declared import CAREFUL, Declares, SelfDescription, Settled, settle
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.paths import NonEmpty
 from runner.types import Answer, Event, Query, Receipt, Retrieval
 
@@ -46,7 +46,7 @@ class AnyKnobs(Strict):
 class Bridge(MemorySystem):
     """A system on the other side of a bridge.
 
-    Subclasses write :meth:`_open` and one method a step, which raise :class:`Trouble` on any failure.
+    Subclasses write :meth:`_open` and one method a step, which raise :class:`BridgeError` on any failure.
     """
 
     Settings: ClassVar[type[Strict]] = BridgeSettings
@@ -89,7 +89,7 @@ class Bridge(MemorySystem):
         return None
 
     async def _drop_derived(self, ns: str) -> None:
-        raise Trouble("this arm declares no way to drop what is derived")
+        raise BridgeError("this arm declares no way to drop what is derived")
 
     async def _erase(self, ns: str) -> None:
         raise NotImplementedError
@@ -111,7 +111,7 @@ class Bridge(MemorySystem):
         self.require()
         try:
             settled = await self._open(opening)
-        except Trouble as trouble:
+        except BridgeError as trouble:
             await self._close()
             raise RunnerError(f"arm '{self.arm.name}' did not open: {trouble}") from None
         except BaseException:
@@ -205,7 +205,7 @@ class Bridge(MemorySystem):
     async def _step(self, name: str, fault: type[SystemFault], call: Awaitable[T]) -> T:
         try:
             return await call
-        except Trouble as trouble:
+        except BridgeError as trouble:
             raise fault(f"{self.arm.name}: {name}: {trouble}") from None
 
     def _offers(self, name: str, otherwise: bool) -> bool:
@@ -213,5 +213,7 @@ class Bridge(MemorySystem):
         said: bool | None = getattr(self.settings.declares.capabilities, name)
         return otherwise if said is None else said
 
-    def _settled(self, told: Told, *, code: str | None, given: Mapping[str, bool], extra: Mapping[str, Any]) -> Settled:
+    def _settled(
+        self, told: SelfDescription, *, code: str | None, given: Mapping[str, bool], extra: Mapping[str, Any]
+    ) -> Settled:
         return settle(self.settings.declares, told, code=code, given=given, extra=extra)

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from runner.config import Strict, did_you_mean
 from runner.system import Capabilities, Provenance
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.paths import NonEmpty
 
 UNKNOWN: Final = "unknown"  # as the instrument says it: a row that never matches
 _LONGEST: Final = 200  # characters of a name
 
 
-class Can(Strict):
+class DeclaredCapabilities(Strict):
     """Capabilities, as :class:`~runner.system.Capabilities` explains them; ``null``: not declared here."""
 
     timestamps: bool | None = None
@@ -59,14 +59,14 @@ class Declares(Strict):
     reranker: NonEmpty | None = None
     index_revision: NonEmpty | None = None
     fake: bool | None = None  # its embeddings carry no meaning
-    capabilities: Can = Can()
+    capabilities: DeclaredCapabilities = DeclaredCapabilities()
 
 
 _NAMES: Final = ("build", "embedder", "reranker", "index_revision")
 
 
 @dataclass(frozen=True)
-class Told:
+class SelfDescription:
     """What a system says of itself: checked, and none of it believed yet."""
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -74,12 +74,12 @@ class Told:
     fake: bool | None = None
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> Told:
+    def of(cls, answer: Mapping[str, Any]) -> SelfDescription:
         """From the JSON of a probe; keys that are not of this protocol are the system's own.
 
         Raises
         ------
-        Trouble
+        BridgeError
             For a value of another type, and for a capability that does not exist.
         """
         names = {}
@@ -88,22 +88,23 @@ class Told:
             if value is None:
                 continue
             if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
-                raise Trouble(f"its {name} is no text of at most {_LONGEST} characters")
+                raise BridgeError(f"its {name} is no text of at most {_LONGEST} characters")
             names[name] = value.strip()
         said = answer.get("capabilities", {})
         if not isinstance(said, Mapping):
-            raise Trouble("its capabilities are no object of true and false")
+            raise BridgeError("its capabilities are no object of true and false")
         for name, value in said.items():
-            if name not in Can.model_fields:
-                raise Trouble(
-                    f"it tells a capability '{str(name)[:40]}'{did_you_mean(str(name), Can.model_fields)}; there are "
-                    f"{', '.join(Can.model_fields)}"
+            if name not in DeclaredCapabilities.model_fields:
+                known = DeclaredCapabilities.model_fields
+                raise BridgeError(
+                    f"it tells a capability '{str(name)[:40]}'{did_you_mean(str(name), known)}; there are "
+                    f"{', '.join(known)}"
                 )
             if not isinstance(value, bool):
-                raise Trouble(f"its capability '{name}' is neither true nor false")
+                raise BridgeError(f"its capability '{name}' is neither true nor false")
         fake = answer.get("fake")
         if fake is not None and not isinstance(fake, bool):
-            raise Trouble("its 'fake' is neither true nor false")
+            raise BridgeError("its 'fake' is neither true nor false")
         return cls(names, dict(said), fake)
 
 
@@ -116,7 +117,9 @@ class Settled:
     undeclared: tuple[str, ...]
 
 
-def settle(declares: Declares, told: Told, *, code: str | None, given: Mapping[str, bool], extra: Any) -> Settled:
+def settle(
+    declares: Declares, told: SelfDescription, *, code: str | None, given: Mapping[str, bool], extra: Any
+) -> Settled:
     """Put together the arm's words, the system's and what is known without either.
 
     Parameters
@@ -133,8 +136,10 @@ def settle(declares: Declares, told: Told, *, code: str | None, given: Mapping[s
     own = " ".join(part for part in (told.names.get("build"), code) if part)
     names = {**told.names, **({"build": own} if own else {})}
     names |= declares.model_dump(include=set(_NAMES), exclude_none=True)
-    capabilities = Capabilities(**{name: said.get(name, getattr(CAREFUL, name)) for name in Can.model_fields})
-    undeclared = [name for name in Can.model_fields if name not in said and name not in OFFERS]
+    capabilities = Capabilities(
+        **{name: said.get(name, getattr(CAREFUL, name)) for name in DeclaredCapabilities.model_fields}
+    )
+    undeclared = [name for name in DeclaredCapabilities.model_fields if name not in said and name not in OFFERS]
     undeclared += [name for name in ("build", "embedder") if name not in names]
     fake = declares.fake if declares.fake is not None else bool(told.fake)
     provenance = Provenance(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from runner.errors import RunnerError
 
 
-class Trouble(RunnerError):
+class BridgeError(RunnerError):
     """A call that failed, in one line. The bridge raises it again as the fault of the step that made the call."""
 
 
-class Refusal(Trouble):
+class Refusal(BridgeError):
     """The system answered, and its answer is no: it is alive and in step."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from runner.config import Strict
 from runner.dotted import at, described
 from runner.http import start_of
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.paths import JsonPath
 from runner.types import Hit
 
@@ -42,13 +42,13 @@ def hits_of(answer: Any, paths: HitPaths) -> tuple[Hit, ...]:
 
     Raises
     ------
-    Trouble
+    BridgeError
         Saying what stands where a hit, or a field of one, should be.
     """
     items = answer if paths.at is None else at(answer, paths.at)
     if not isinstance(items, list):
         where = f"hits.at: '{paths.at}'" if paths.at is not None else "the answer"
-        raise Trouble(f"{where} is no list of hits; {_found(answer, items, paths.at)}")
+        raise BridgeError(f"{where} is no list of hits; {_found(answer, items, paths.at)}")
     return tuple(_hit(item, f"hit {place}", paths) for place, item in enumerate(items, start=1))
 
 
@@ -59,12 +59,12 @@ def _hit(item: Any, name: str, paths: HitPaths) -> Hit:
     if isinstance(text, list) and all(isinstance(part, str) for part in text):
         text = "\n".join(text)
     if not isinstance(text, str):
-        raise Trouble(f"{name} has no text at '{paths.text}'; it is {described(item)}")
+        raise BridgeError(f"{name} has no text at '{paths.text}'; it is {described(item)}")
     key: Any = _digest(text)
     if paths.key is not None:
         key = at(item, paths.key)
         if isinstance(key, bool) or not isinstance(key, str | int):
-            raise Trouble(f"{name} has no key at '{paths.key}'; it is {described(item)}")
+            raise BridgeError(f"{name} has no key at '{paths.key}'; it is {described(item)}")
     return Hit(
         key=str(key),
         text=text,
@@ -79,7 +79,7 @@ def _measure(value: Any, what: str, name: str) -> float | None:
     if value is None:
         return None
     if not is_number(value):
-        raise Trouble(f"{name} has a {what} that is no number: {start_of(str(value), 60)}")
+        raise BridgeError(f"{name} has a {what} that is no number: {start_of(str(value), 60)}")
     return float(value)
 
 
@@ -87,7 +87,7 @@ def _cosine(value: Any, name: str) -> float | None:
     """A similarity; what lies beyond is a distance or a percentage, and its path leads elsewhere."""
     found = _measure(value, "cosine", name)
     if found is not None and abs(found) > 1 + _ROUNDING:
-        raise Trouble(f"{name} has a cosine that is not between -1 and 1: {found:g}")
+        raise BridgeError(f"{name} has a cosine that is not between -1 and 1: {found:g}")
     return found
 
 
@@ -96,7 +96,7 @@ def _sources(value: Any, name: str) -> tuple[str, ...] | None:
         return None
     several: Sequence[Any] = value if isinstance(value, list) else [value]
     if any(isinstance(one, bool) or not isinstance(one, str | int) for one in several):
-        raise Trouble(f"{name} has sources that are no event ids: {start_of(str(value), 60)}")
+        raise BridgeError(f"{name} has sources that are no event ids: {start_of(str(value), 60)}")
     return tuple(map(str, several))
 
 
@@ -113,7 +113,7 @@ def _time(value: Any, name: str) -> datetime | None:
             raise ValueError
         return when if when.tzinfo is None else when.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError, OSError):
-        raise Trouble(f"{name} has a time that is no ISO date: {start_of(str(value), 60)}") from None
+        raise BridgeError(f"{name} has a time that is no ISO date: {start_of(str(value), 60)}") from None
 
 
 def is_number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""One HTTP server behind an arm: requests under the project's one policy, every failure a :class:`Trouble`."""
+"""One HTTP server behind an arm: requests under the project's one policy, every failure a :class:`BridgeError`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import ConfigError
-from runner.http import Gate, HttpFault, Policy, Reply, call, gate_of, is_loopback, start_of, unusable
+from runner.http import HttpFault, Policy, Reply, Throttle, call, gate_of, is_loopback, start_of, unusable
 from runner.safe import hide_value_of, mask
-from runner.system._bridge.faults import Refusal, Trouble
+from runner.system._bridge.faults import BridgeError, Refusal
 
 if TYPE_CHECKING:
     import httpx2
@@ -115,17 +115,17 @@ def http_client(url: str, headers: Mapping[str, str], connections: int) -> httpx
             trust_env=not is_loopback(url),
         )
     except (ValueError, ImportError, OSError, httpx2.InvalidURL) as error:
-        raise Trouble(unusable(error)) from None
+        raise BridgeError(unusable(error)) from None
 
 
-class Server:
+class HttpClient:
     """One base URL: a client and a gate."""
 
     def __init__(self, url: str, headers: Mapping[str, str], limits: Limits) -> None:
         self.url = url.rstrip("/")
         self._limits = limits
         self._client = http_client(self.url, headers, limits.concurrency)
-        self._gate: Gate = gate_of(self.url, limits.concurrency)
+        self._gate: Throttle = gate_of(self.url, limits.concurrency)
 
     async def ask(self, method: str, path: str, body: Any, good: tuple[int, ...] = ()) -> Reply:
         """One request, sent until the answer is 2xx or one of ``good``.
@@ -139,7 +139,7 @@ class Server:
         ------
         Refusal
             When the server answered otherwise, as often as the policy asked.
-        Trouble
+        BridgeError
             When there is no whole answer.
         """
         import httpx2
@@ -153,7 +153,7 @@ class Server:
                 async for chunk in response.aiter_bytes():
                     kept += chunk
                     if len(kept) > _BODY_MAX:
-                        raise Trouble(f"{self._at(path)} answers with more than {_BODY_MAX // 1_000_000} MB")
+                        raise BridgeError(f"{self._at(path)} answers with more than {_BODY_MAX // 1_000_000} MB")
                 return Reply(response.status_code, response.headers, bytes(kept))
 
         limits = self._limits
@@ -169,21 +169,21 @@ class Server:
             raise Refusal(f"{method} {self._at(path)}: {fault}{hint}") from None
         except TimeoutError:
             most = min(limits.timeout_s, limits.deadline_s)
-            raise Trouble(f"{method} {self._at(path)}: no answer within {most:g} s") from None
+            raise BridgeError(f"{method} {self._at(path)}: no answer within {most:g} s") from None
         except httpx2.ConnectError as error:
-            raise Trouble(f"cannot reach {mask(self.url)} ({_cause(error)}); start the server") from None
+            raise BridgeError(f"cannot reach {mask(self.url)} ({_cause(error)}); start the server") from None
         except UnicodeError as error:
-            raise Trouble(f"{mask(self.url)} is no address that can be looked up ({_cause(error)})") from None
+            raise BridgeError(f"{mask(self.url)} is no address that can be looked up ({_cause(error)})") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             what = "broke the connection before the answer was whole"
-            raise Trouble(f"{method} {self._at(path)}: {what} ({_cause(error)})") from None
+            raise BridgeError(f"{method} {self._at(path)}: {what} ({_cause(error)})") from None
 
     async def reach(self) -> None:
         """Find out whether anybody listens; only on this machine, since a proxy may stand before others.
 
         Raises
         ------
-        Trouble
+        BridgeError
             When nobody does.
         """
         if not is_loopback(self.url):
@@ -194,7 +194,7 @@ class Server:
             async with asyncio.timeout(_CONNECT_S):
                 _, writer = await asyncio.open_connection(parts.hostname, port)
         except (OSError, TimeoutError) as error:
-            raise Trouble(f"cannot reach {mask(self.url)} ({_cause(error)}); start the server") from None
+            raise BridgeError(f"cannot reach {mask(self.url)} ({_cause(error)}); start the server") from None
         writer.close()
 
     async def close(self) -> None:
@@ -211,16 +211,16 @@ def json_of(reply: Reply, where: str) -> Any:
 
     Raises
     ------
-    Trouble
+    BridgeError
         When it is empty, a page, or anything else.
     """
     if not reply.body.strip():
-        raise Trouble(f"{where} answers with an empty body (HTTP {reply.status})")
+        raise BridgeError(f"{where} answers with an empty body (HTTP {reply.status})")
     try:
         return json.loads(reply.body, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         kind = reply.headers.get("content-type", "").partition(";")[0]
-        raise Trouble(
+        raise BridgeError(
             f"{where} answers with what is no JSON ({kind or 'no content type'}): {start_of(reply.body)}"
         ) from None
 

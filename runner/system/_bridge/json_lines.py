@@ -17,8 +17,8 @@ from typing import Any, Final, NoReturn
 from runner.http import start_of
 from runner.process import exit_of
 from runner.safe import mask
-from runner.system._bridge.faults import Refusal, Trouble
-from runner.system._bridge.process import Served
+from runner.system._bridge.faults import BridgeError, Refusal
+from runner.system._bridge.process import ArmProcess
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _PARTING_S: Final = 2.0  # that a process has to end by itself once its stdin is
 Answer = dict[str, Any]
 
 
-class Link:
+class JsonLinesClient:
     """A process and the requests that it has not answered yet.
 
     Attributes
@@ -41,7 +41,7 @@ class Link:
         The op that it wants to hear before its stdin is closed; empty: none.
     """
 
-    def __init__(self, served: Served, in_flight: int) -> None:
+    def __init__(self, served: ArmProcess, in_flight: int) -> None:
         self.why = ""
         self.farewell = ""
         self._served = served
@@ -62,12 +62,12 @@ class Link:
         ------
         Refusal
             When the answer is ``{"ok": false}``.
-        Trouble
+        BridgeError
             When there is no answer.
         """
         async with self._slots:
             if self.why:
-                raise Trouble(self.why)
+                raise BridgeError(self.why)
             number = next(self._numbers)
             waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             self._waiting[number] = waiting
@@ -81,7 +81,7 @@ class Link:
                 hint = "" if self._repeats_ids else "; does it end each answer with a newline and flush it?"
                 self._condemn(f"took longer than {timeout_s:g} s to answer '{op}' and was killed{hint}")
                 await self._ended()
-                raise Trouble(self.why) from None
+                raise BridgeError(self.why) from None
             except asyncio.CancelledError:  # the run does not wait any longer; half a request may have been sent
                 waiting.cancel()
                 self._condemn(f"was killed in the middle of '{op}', which took too long for the run")
@@ -98,7 +98,7 @@ class Link:
             if self.farewell:
                 try:
                     await self.ask(self.farewell, _PARTING_S)
-                except Trouble as trouble:
+                except BridgeError as trouble:
                     log.info("%s: close: %s", self._served.name, trouble)
             if not self.why:
                 self.why = "was stopped"
@@ -173,7 +173,7 @@ class Link:
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
             if not future.done():
-                future.set_exception(Trouble(what))
+                future.set_exception(BridgeError(what))
 
     def _condemn(self, why: str) -> None:
         """The end, for the first reason only."""

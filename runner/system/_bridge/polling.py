@@ -12,7 +12,7 @@ from pydantic import Field
 from runner.config import Strict
 from runner.dotted import at
 from runner.http import start_of
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.paths import JsonPath
 
 
@@ -45,11 +45,11 @@ class Waiting(Strict):
 
         Raises
         ------
-        Trouble
+        BridgeError
             When it is over for good.
         """
         if self.failed is not None and self.failed.holds(answer):
-            raise Trouble(f"'{self.failed.at}' says {start_of(str(at(answer, self.failed.at)), 60)}")
+            raise BridgeError(f"'{self.failed.at}' says {start_of(str(at(answer, self.failed.at)), 60)}")
         return self.ready is None or self.ready.holds(answer)
 
 
@@ -58,11 +58,11 @@ async def until(ready: Callable[[], Awaitable[bool]], deadline_s: float, every_s
 
     Raises
     ------
-    Trouble
+    BridgeError
         When it is still no when ``deadline_s`` seconds have passed.
     """
     end = time.monotonic() + deadline_s
     while not await ready():
         if time.monotonic() + every_s >= end:
-            raise Trouble(f"what was written is not ready after {deadline_s:g} s")
+            raise BridgeError(f"what was written is not ready after {deadline_s:g} s")
         await asyncio.sleep(every_s)

@@ -17,7 +17,7 @@ from runner.config import Strict, conf_dir
 from runner.errors import ConfigError
 from runner.process import Child, cannot_run
 from runner.safe import hide_value_of
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.paths import Text
 from runner.system._bridge.template import fill_text, unknown
 
@@ -30,7 +30,7 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
-class Serving(Strict):
+class ProcessSettings(Strict):
     """A command that serves: what it is, and all that it sees.
 
     ``{python}`` is the interpreter of this run, ``{root}`` the folder that holds this project's ``conf`` and
@@ -84,13 +84,13 @@ class Timeouts(Strict):
         return own.get(step, self.other)
 
 
-def placeholders(serving: Serving, more: Sequence[str], key: str) -> list[str]:
+def placeholders(serving: ProcessSettings, more: Sequence[str], key: str) -> list[str]:
     """A line for every placeholder of a command or its environment that nothing fills."""
     known = (*PLACES, *more)
     return [*unknown(serving.command, known, f"{key}command"), *unknown(serving.env, known, f"{key}env")]
 
 
-def environment(serving: Serving, values: Mapping[str, Any]) -> dict[str, str]:
+def environment(serving: ProcessSettings, values: Mapping[str, Any]) -> dict[str, str]:
     """All that the process sees.
 
     Raises
@@ -107,7 +107,7 @@ def environment(serving: Serving, values: Mapping[str, Any]) -> dict[str, str]:
     return kept | {name: fill_text(value, values) for name, value in serving.env.items()}
 
 
-class Served:
+class ArmProcess:
     """One running process of an arm, with its folder."""
 
     def __init__(self, child: Child, folder: Path, name: str) -> None:
@@ -116,14 +116,14 @@ class Served:
         self._folder = folder
 
     @classmethod
-    async def start(cls, serving: Serving, values: Mapping[str, Any] = {}) -> Served:
+    async def start(cls, serving: ProcessSettings, values: Mapping[str, Any] = {}) -> ArmProcess:
         """Start it.
 
         Raises
         ------
         ConfigError
             When a variable that it is to be handed is not set.
-        Trouble
+        BridgeError
             When it cannot be run.
         """
         folder = Path(tempfile.mkdtemp(prefix="memory-runner-"))
@@ -135,8 +135,8 @@ class Served:
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             if serving.cwd is not None and not Path(serving.cwd).is_dir():
-                raise Trouble(f"cwd: there is no folder '{serving.cwd}'") from None
-            raise Trouble(cannot_run(argv[0], error)) from None
+                raise BridgeError(f"cwd: there is no folder '{serving.cwd}'") from None
+            raise BridgeError(cannot_run(argv[0], error)) from None
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -148,7 +148,7 @@ class Served:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def build_of(serving: Serving) -> str | None:
+def build_of(serving: ProcessSettings) -> str | None:
     """Which code a command runs, where it names its files: ``server.py@sha256:<12 hex>``.
 
     Over every word that is a file, and for a script every script of its kind in its folder and below; the interpreter

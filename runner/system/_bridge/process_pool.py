@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
 
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 
 
 class Connection(Protocol):
@@ -63,7 +63,7 @@ class Pool(Generic[C]):
 
         Raises
         ------
-        Trouble
+        BridgeError
             When it cannot be started.
         """
         if self._each:
@@ -92,7 +92,7 @@ class Pool(Generic[C]):
 
         Raises
         ------
-        Trouble
+        BridgeError
             When it cannot be started.
         """
         async with self._visiting:
@@ -104,14 +104,14 @@ class Pool(Generic[C]):
 
         Raises
         ------
-        Trouble
+        BridgeError
             When it has ended since.
         """
         home = self._home.get(ns)
         if home is None:
-            raise Trouble("no process holds this namespace")
+            raise BridgeError("no process holds this namespace")
         if home.why:
-            raise Trouble(f"{home.why} (earlier in this scenario; it is started again for the next one)")
+            raise BridgeError(f"{home.why} (earlier in this scenario; it is started again for the next one)")
         return home
 
     async def drop(self, ns: str) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from runner.process import exit_of
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.http_client import Seconds
-from runner.system._bridge.process import Served, Serving, build_of, placeholders
+from runner.system._bridge.process import ArmProcess, ProcessSettings, build_of, placeholders
 
 _AGAIN_S: Final = 0.05  # between two tries whether it answers
 _NOTICED_S: Final = 2.0  # from a closed port to when it is known how its process ended
@@ -19,7 +19,7 @@ _NOTICED_S: Final = 2.0  # from a closed port to when it is known how its proces
 Ready = Callable[[], Awaitable[None]]
 
 
-class Serve(Serving):
+class ServerSettings(ProcessSettings):
     """The command of a server; ``{port}`` is a free port of this machine."""
 
     start_s: Seconds = 60.0  # until it answers
@@ -29,7 +29,7 @@ class Serve(Serving):
         return placeholders(self, ("port",), key)
 
 
-class Host:
+class ServerProcess:
     """The process of one server.
 
     Attributes
@@ -42,12 +42,12 @@ class Host:
         Why it is gone; empty while it runs.
     """
 
-    def __init__(self, serve: Serve) -> None:
+    def __init__(self, serve: ServerSettings) -> None:
         self.port = _free_port()
         self.why = ""
         self.code = build_of(serve)
         self._serve = serve
-        self._served: Served | None = None
+        self._served: ArmProcess | None = None
         self._watching: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
 
@@ -56,24 +56,24 @@ class Host:
 
         Raises
         ------
-        Trouble
+        BridgeError
             When it ends or does not answer in time; it is stopped then.
         """
         self.why = ""
-        self._served = served = await Served.start(self._serve, {"port": self.port})
+        self._served = served = await ArmProcess.start(self._serve, {"port": self.port})
         self._watching = asyncio.create_task(self._watch(served))
         end = time.monotonic() + self._serve.start_s
         while True:
             if self.why:
-                raise Trouble(self.why)
+                raise BridgeError(self.why)
             try:
                 await asyncio.wait_for(ready(), max(0.01, end - time.monotonic()))
                 return
-            except (Trouble, TimeoutError) as trouble:
+            except (BridgeError, TimeoutError) as trouble:
                 if time.monotonic() + _AGAIN_S >= end:
                     said = served.child.said()
                     await self.stop()
-                    raise Trouble(
+                    raise BridgeError(
                         f"{served.name} does not answer on port {self.port} after {self._serve.start_s:g} s "
                         f"({str(trouble) or 'no answer'}){said}"
                     ) from None
@@ -84,13 +84,13 @@ class Host:
 
         Raises
         ------
-        Trouble
+        BridgeError
             When nobody does.
         """
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", self.port)
         except OSError as error:
-            raise Trouble(error.strerror or str(error)) from None
+            raise BridgeError(error.strerror or str(error)) from None
         writer.close()
 
     async def revive(self, ready: Ready) -> None:
@@ -105,7 +105,7 @@ class Host:
         """Give a server that ended a moment ago the time to be seen why."""
         try:
             await self.listens()
-        except Trouble:
+        except BridgeError:
             if self._watching is not None:
                 await asyncio.wait((self._watching,), timeout=_NOTICED_S)
 
@@ -120,7 +120,7 @@ class Host:
         if watching is not None:
             await asyncio.wait((watching,))
 
-    async def _watch(self, served: Served) -> None:
+    async def _watch(self, served: ArmProcess) -> None:
         """Read what it prints, which nobody wants, and notice its end."""
         listening = asyncio.create_task(served.child.listen())
         try:

@@ -42,7 +42,7 @@ class _Space:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class Rewritten(MemorySystem):
+class RewritingSystem(MemorySystem):
     """A memory system that is told notes or a summary instead of the events."""
 
     def __init__(self, arm: ArmConfig, inner: MemorySystem, asked: Rewrite) -> None:

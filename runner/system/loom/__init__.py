@@ -29,9 +29,9 @@ from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_vers
 from runner.system._bridge.answers import answer_of
 from runner.system._bridge.bridge import Bridge
 from runner.system._bridge.declared import UNKNOWN, Settled
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hits import hits_of
-from runner.system._bridge.http_client import Server, headers_of, is_page, json_of, problems_of
+from runner.system._bridge.http_client import HttpClient, headers_of, is_page, json_of, problems_of
 from runner.system._bridge.http_requests import Call
 from runner.system._bridge.polling import until
 from runner.system._bridge.template import EVENT, QUERY, fill, fill_text, of_event, of_query, unknown, url_part
@@ -65,7 +65,7 @@ class Loom(Bridge):
         wrong = self._problems()
         if wrong:
             raise ConfigError(wrong)
-        self._server: Server | None = None
+        self._server: HttpClient | None = None
         self._names: dict[str, str] = {}  # of a namespace of the run on the server
         self._made: list[str] = []  # every name that was registered and is not erased
         self.searches = self.settings.limits.concurrency
@@ -94,12 +94,12 @@ class Loom(Bridge):
 
     async def _open(self, opening: Opening) -> Settled:
         settings, health = self.settings, self.settings.health
-        self._server = Server(settings.base_url, headers_of(settings.auth, {}), settings.limits)
+        self._server = HttpClient(settings.base_url, headers_of(settings.auth, {}), settings.limits)
         reply = await self._server.ask("GET", health.path, None, (503,))  # a server that is not ready tells why
         answer = json_of(reply, health.path)
         if not health.ready.holds(answer):
             state = start_of(str(at(answer, health.ready.at)), 60)
-            raise Trouble(f"the server says '{state}', not ready: {start_of(str(answer), 200)}")
+            raise BridgeError(f"the server says '{state}', not ready: {start_of(str(answer), 200)}")
         told = {name: at(answer, getattr(health, name)) for name in _TOLD}
         fakes = self._fakes(told)
         refused = [kind for kind in fakes if kind not in settings.allow_fake]
@@ -160,7 +160,7 @@ class Loom(Bridge):
         if write.taken is not None:
             taken = at(json_of(reply, write.path), write.taken)
             if isinstance(taken, bool) or taken != len(events):
-                raise Trouble(f"{len(events)} events were sent and '{write.taken}' says {start_of(str(taken), 40)}")
+                raise BridgeError(f"{len(events)} events were sent and '{write.taken}' says {start_of(str(taken), 40)}")
         return 0
 
     async def _settle(self, ns: str, deadline_s: float) -> None:
@@ -171,7 +171,7 @@ class Loom(Bridge):
         async def ready() -> bool:
             answer = json_of(await self._send(settle, {"ns": self._names[ns]}), settle.path)
             if settle.failed is not None and settle.failed.holds(answer):
-                raise Trouble(f"'{settle.failed.at}' says {at(answer, settle.failed.at)}")
+                raise BridgeError(f"'{settle.failed.at}' says {at(answer, settle.failed.at)}")
             return settle.ready is None or settle.ready.holds(answer)
 
         await until(ready, deadline_s, settle.every_s)
@@ -217,7 +217,7 @@ class Loom(Bridge):
         try:
             async with asyncio.timeout(_ERASE_S):
                 await self._erased(names)
-        except (Trouble, TimeoutError) as error:
+        except (BridgeError, TimeoutError) as error:
             why = str(error) or f"no answer within {_ERASE_S:g} s"
             left = ", ".join(names)
             log.warning("%s: not erased (%s); erase with `loom namespaces-gc`: %s", self.arm.name, why, left)
@@ -227,7 +227,7 @@ class Loom(Bridge):
             try:
                 await self._send(self.settings.requests.erase, {"namespaces": list(names)}, {"external": False})
                 return
-            except Trouble:
+            except BridgeError:
                 if left == 0:
                     raise
             await asyncio.sleep(_PAUSE_S)
@@ -240,16 +240,18 @@ class Loom(Bridge):
     async def _send(self, request: Call, values: Mapping[str, Any], fixed: Mapping[str, Any] = {}) -> Reply:
         """One request; ``fixed`` is what no setting can leave out."""
         if self._server is None:
-            raise Trouble("the arm is not open")
+            raise BridgeError("the arm is not open")
         body = fill(request.body, values)
         if fixed:
             if body is not None and not isinstance(body, dict):
-                raise Trouble(f"{request.path}: its body must be an object")
+                raise BridgeError(f"{request.path}: its body must be an object")
             body = {**(body or {}), **fixed}
         path = fill_text(request.path, values, url_part)
         reply = await self._server.ask(request.method, path, body, request.good)
         if is_page(reply):
-            raise Trouble(f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}")
+            raise BridgeError(
+                f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}"
+            )
         return reply
 
 

@@ -33,14 +33,14 @@ from runner.http import start_of
 from runner.system import Opening
 from runner.system._bridge.answers import answer_of
 from runner.system._bridge.bridge import Bridge
-from runner.system._bridge.declared import Settled, Told
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.declared import SelfDescription, Settled
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hits import hits_of
 from runner.system._bridge.http_client import headers_of
 from runner.system._bridge.polling import until
-from runner.system._bridge.process import Served, build_of
+from runner.system._bridge.process import ArmProcess, build_of
 from runner.system._bridge.process_pool import Pool
-from runner.system._bridge.server_process import Host
+from runner.system._bridge.server_process import ServerProcess
 from runner.system._bridge.template import fill, fill_text, of_event, of_query
 from runner.system.mcp.session import Contents, Session
 from runner.system.mcp.settings import McpSettings
@@ -63,7 +63,7 @@ class McpSystem(Bridge):
         wrong = self.settings.problems([*self._knobs])
         if wrong:
             raise ConfigError(wrong)
-        self._host: Host | None = None
+        self._host: ServerProcess | None = None
         self._headers: dict[str, str] = {}
         self._pool: Pool[Session] = Pool(self._start, self.settings.processes, each=self.settings.one_per_scenario)
         self._build = ""
@@ -79,14 +79,14 @@ class McpSystem(Bridge):
         if settings.url is not None:
             self._headers = headers_of(settings.auth, settings.headers)
         if settings.serve is not None:
-            self._host = Host(settings.serve)
+            self._host = ServerProcess(settings.serve)
             await self._host.start(self._host.listens)
         session = await self._pool.first()
         check_tools(await session.tools(settings.timeouts.start), self.settings.steps())
         about = session.about
         started = settings.stdio or settings.serve
         settled = self._settled(
-            Told.of(about),
+            SelfDescription.of(about),
             code=build_of(started) if started is not None else None,
             given={
                 **({"namespaces": True} if settings.one_per_scenario else {}),
@@ -101,13 +101,13 @@ class McpSystem(Bridge):
             },
         )
         if settled.capabilities.durable and settings.drop_derived is None:
-            raise Trouble("it is declared durable and has no tool drop_derived, so that nobody can find out")
+            raise BridgeError("it is declared durable and has no tool drop_derived, so that nobody can find out")
         return settled
 
     async def _start(self) -> Session:
         settings, seconds = self.settings, self.settings.timeouts.start
         if settings.stdio is not None:
-            served = await Served.start(settings.stdio)
+            served = await ArmProcess.start(settings.stdio)
             session = await Session.over_stdio(served, settings.in_flight, seconds, settings.handshake)
         else:
             url = fill_text(settings.url or "", {"port": self._host.port if self._host else ""})
@@ -115,8 +115,8 @@ class McpSystem(Bridge):
         try:
             build = session.about.get("build", "")
             if self._build and build != self._build:
-                raise Trouble(f"it was {self._build} when it was started first and is {build} now: another system")
-        except Trouble:
+                raise BridgeError(f"it was {self._build} when it was started first and is {build} now: another system")
+        except BridgeError:
             await session.stop()
             raise
         self._build = build
@@ -141,7 +141,7 @@ class McpSystem(Bridge):
             taken = at(result, write.taken)
             count = len(taken) if isinstance(taken, list) else taken
             if isinstance(count, bool) or count != len(events):
-                raise Trouble(
+                raise BridgeError(
                     f"{len(events)} events were sent and '{write.taken}' says {start_of(str(count), 40)}; "
                     f"the result is {described(result)}"
                 )
@@ -217,9 +217,9 @@ class McpSystem(Bridge):
         arguments = fill(step.arguments, {**values, **self._knobs})
         try:
             return await session.call(step.tool, arguments, self.settings.timeouts.of(name))
-        except Trouble as trouble:
+        except BridgeError as trouble:
             if self._host is not None and self._host.why:
-                raise Trouble(f"{trouble}; {self._host.why}") from None
+                raise BridgeError(f"{trouble}; {self._host.why}") from None
             raise
 
 

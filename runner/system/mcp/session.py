@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from runner.http import start_of
 from runner.safe import mask
-from runner.system._bridge.faults import Refusal, Trouble
+from runner.system._bridge.faults import BridgeError, Refusal
 from runner.system._bridge.http_client import http_client
-from runner.system._bridge.process import Served
+from runner.system._bridge.process import ArmProcess
 from runner.system.mcp.stdio import stdio
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Session:
         Why it can be asked no more; empty while it can.
     """
 
-    def __init__(self, name: str, in_flight: int, served: Served | None) -> None:
+    def __init__(self, name: str, in_flight: int, served: ArmProcess | None) -> None:
         self.why = ""
         self.name = name
         self._served = served
@@ -55,12 +55,12 @@ class Session:
     # --- beginning and end ------------------------------------------------------------------------------------------
 
     @classmethod
-    async def over_stdio(cls, served: Served, in_flight: int, start_s: float, handshake: Handshake) -> Session:
+    async def over_stdio(cls, served: ArmProcess, in_flight: int, start_s: float, handshake: Handshake) -> Session:
         """Connect to a process that was just started.
 
         Raises
         ------
-        Trouble
+        BridgeError
             When it does not greet in time; it is killed then.
         """
         session = cls(served.name, in_flight, served)
@@ -75,7 +75,7 @@ class Session:
 
         Raises
         ------
-        Trouble
+        BridgeError
             When it does not greet in time.
         """
         session = cls(mask(url), in_flight, None)
@@ -111,7 +111,7 @@ class Session:
             self._condemn(f"did not greet as an MCP server within {start_s:g} s")
             self._task.cancel()
             await self.stop()
-            raise Trouble(self.why)
+            raise BridgeError(self.why)
 
     async def _run(self, transport: Transport, handshake: Handshake, greeted: asyncio.Event) -> None:
         from mcp import Client, Implementation
@@ -142,7 +142,7 @@ class Session:
         """Name and version of the server, and the protocol that was agreed on."""
         client = self._client
         if client is None:
-            raise Trouble(self.why)
+            raise BridgeError(self.why)
         info = client.server_info
         told = {"protocol": client.protocol_version}
         return told if info is None else {**told, "build": f"{info.name} {info.version}".strip()[:200]}
@@ -152,7 +152,7 @@ class Session:
 
         Raises
         ------
-        Trouble
+        BridgeError
             When it does not.
         """
         found: dict[str, Tool] = {}
@@ -171,7 +171,7 @@ class Session:
         ------
         Refusal
             When the tool, or the server, says that it failed.
-        Trouble
+        BridgeError
             When there is no result.
         """
         result = await self._asked(tool, timeout_s, lambda client: client.call_tool(tool, dict(arguments)))
@@ -190,16 +190,16 @@ class Session:
         async with self._slots:
             client = self._client
             if self.why or client is None:
-                raise Trouble(self.why)
+                raise BridgeError(self.why)
             try:
                 async with asyncio.timeout(timeout_s):
                     return await send(client)
             except TimeoutError:
                 slow = f"took longer than {timeout_s:g} s over '{what}'"
                 if self._served is None:
-                    raise Trouble(f"{self.name} {slow}") from None
+                    raise BridgeError(f"{self.name} {slow}") from None
                 self._condemn(f"{slow} and was killed")
-                raise Trouble(self.why) from None
+                raise BridgeError(self.why) from None
             except asyncio.CancelledError:  # the run does not wait any longer
                 if self._served is not None:
                     self._condemn(f"was killed in the middle of '{what}', which took too long for the run")
@@ -208,11 +208,11 @@ class Session:
                 if error.code in (CONNECTION_CLOSED, INVALID_REQUEST):  # the latter: it knows this session no more
                     await self._ending()
                     self._condemn(f"closed the connection ({start_of(error.message, 100)})")
-                    raise Trouble(self.why) from None
+                    raise BridgeError(self.why) from None
                 raise Refusal(f"'{what}' failed: {start_of(error.message, 300)}") from None
             except Exception as error:  # what came back is not what the protocol or the tool's own schema says
                 log.info("%s: %s", self.name, what, exc_info=True)
-                raise Trouble(self.why or f"'{what}': {_first(error)}") from None
+                raise BridgeError(self.why or f"'{what}': {_first(error)}") from None
 
     async def _ending(self) -> None:
         """Give a connection that was closed the time to be seen why."""

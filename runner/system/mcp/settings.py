@@ -9,8 +9,8 @@ from pydantic import Field
 
 from runner.system._bridge.bridge import BridgeSettings
 from runner.system._bridge.http_client import Auth, header_problems, problems_of
-from runner.system._bridge.process import Serving, Timeouts, placeholders
-from runner.system._bridge.server_process import Serve
+from runner.system._bridge.process import ProcessSettings, Timeouts, placeholders
+from runner.system._bridge.server_process import ServerSettings
 from runner.system._bridge.template import EVENT, QUERY, fill_text, named, unknown
 from runner.system.mcp.session import Handshake
 from runner.system.mcp.tools import AskTool, SearchTool, SettleTool, ToolCall, WriteTool
@@ -21,11 +21,11 @@ _KEY = "arm.settings."
 class McpSettings(BridgeSettings):
     """Where the server is, and one tool a step."""
 
-    stdio: Serving | None = None
+    stdio: ProcessSettings | None = None
     url: str | None = None
     auth: Auth | None = None  # of url
     headers: dict[str, str] = Field(default_factory=dict)
-    serve: Serve | None = None  # a command that starts the server of url; {port} is a free one, in url too
+    serve: ServerSettings | None = None  # a command that starts the server of url; {port} is a free one, in url too
     handshake: Handshake = "auto"  # legacy: for a server that cannot be asked which protocol it speaks
     processes: Annotated[int, Field(ge=1, le=64)] = 1  # stdio: namespaces are shared out among so many
     one_per_scenario: bool = False  # stdio: or a new process for every scenario

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from runner.http import start_of
 from runner.process import exit_of
-from runner.system._bridge.process import Served
+from runner.system._bridge.process import ArmProcess
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _PARTING_S: Final = 2.0  # that a server has to end by itself once its stdin is 
 
 
 @asynccontextmanager
-async def stdio(served: Served, ended: Callable[[str], None]) -> AsyncIterator[Any]:
+async def stdio(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterator[Any]:
     """The streams of a process, as the SDK wants them; it is gone when they are left.
 
     Parameters
@@ -72,14 +72,14 @@ async def stdio(served: Served, ended: Callable[[str], None]) -> AsyncIterator[A
             stream.close()
 
 
-async def _part(served: Served, listening: asyncio.Task[None]) -> None:
+async def _part(served: ArmProcess, listening: asyncio.Task[None]) -> None:
     """Close its stdin, wait a little, then kill what is left."""
     await served.child.hang_up()
     await asyncio.wait((listening,), timeout=_PARTING_S if served.child.code is None else 0.1)
     await served.kill()
 
 
-async def _messages(served: Served, ended: Callable[[str], None]) -> AsyncIterator[Any]:
+async def _messages(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterator[Any]:
     """What it prints, until it ends or floods."""
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter

@@ -27,7 +27,7 @@ from runner.http import start_of
 from runner.system import Capabilities, Opening, Provenance, build_version
 from runner.system._bridge.bridge import Bridge
 from runner.system._bridge.declared import Settled
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 from runner.system._retrieval.hits import within
 from runner.system._retrieval.scratch_folder import Scratch
 from runner.system._retrieval.words import clean
@@ -180,7 +180,9 @@ class Reflect(Bridge):
             await self._reflect(base, "reindex --force", self.settings.index_s)
             files = [path for path in (base.kb / _INDEX).rglob("*") if path.is_file()]
             if not any(path.stat().st_size > 2 for path in files):  # `{}` is an index of nothing
-                raise Trouble("'reflect reindex' ended well and left no index; is reflect-kb installed with [graph]?")
+                raise BridgeError(
+                    "'reflect reindex' ended well and left no index; is reflect-kb installed with [graph]?"
+                )
             base.indexed = True
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
@@ -207,7 +209,7 @@ class Reflect(Bridge):
 
     def _hit(self, base: _Base, item: Any) -> Hit:
         if not isinstance(item, dict) or not isinstance(item.get("id"), str):
-            raise Trouble(f"recall.py answered with a result that has no id: {start_of(str(item), 120)}")
+            raise BridgeError(f"recall.py answered with a result that has no id: {start_of(str(item), 120)}")
         name = item["id"]
         event = base.notes.get(name)
         if event is None:  # a part of a long note, whose front matter went with another part
@@ -269,18 +271,18 @@ def _answer(done: oneshot.Finished) -> dict[str, Any]:
 
     Raises
     ------
-    Trouble
+    BridgeError
         When it failed: an empty output with exit code 0 is how it tells.
     """
     if not done.out.strip():
         told = _SAID.search(done.said)
-        raise Trouble(f"recall.py failed: {told[1]}" if told else f"recall.py printed nothing{done.said}")
+        raise BridgeError(f"recall.py failed: {told[1]}" if told else f"recall.py printed nothing{done.said}")
     try:
         answer = json.loads(done.out)
     except (ValueError, RecursionError):
-        raise Trouble(f"recall.py printed what is no JSON: {start_of(done.out)}{done.said}") from None
+        raise BridgeError(f"recall.py printed what is no JSON: {start_of(done.out)}{done.said}") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("results"), list):
-        raise Trouble(f"recall.py answered without results: {start_of(done.out)}")
+        raise BridgeError(f"recall.py answered without results: {start_of(done.out)}")
     return answer
 
 

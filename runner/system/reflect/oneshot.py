@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from runner.process import Child, cannot_run, exit_of
-from runner.system._bridge.faults import Trouble
+from runner.system._bridge.faults import BridgeError
 
 _OUTPUT_MAX: Final = 32_000_000  # bytes of stdout
 
@@ -27,7 +27,7 @@ async def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, timeout
 
     Raises
     ------
-    Trouble
+    BridgeError
         When it cannot be run, takes longer than ``timeout_s`` (its group is killed then), prints too much, or ends
         with another code than 0.
     """
@@ -35,19 +35,19 @@ async def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, timeout
     try:
         child = await Child.start(argv, env=env, cwd=cwd, guarded=True)
     except OSError as error:
-        raise Trouble(cannot_run(argv[0], error)) from None
+        raise BridgeError(cannot_run(argv[0], error)) from None
     except ValueError as error:  # a NUL inside a word
-        raise Trouble(f"cannot run '{name}' ({error})") from None
+        raise BridgeError(f"cannot run '{name}' ({error})") from None
     try:
         async with asyncio.timeout(timeout_s):
             _, out, _ = await asyncio.gather(child.feed(b"", last=True), child.read(_OUTPUT_MAX), child.listen())
             if len(out) > _OUTPUT_MAX:
-                raise Trouble(f"'{name}' printed more than {_OUTPUT_MAX // 1_000_000} MB and was killed")
+                raise BridgeError(f"'{name}' printed more than {_OUTPUT_MAX // 1_000_000} MB and was killed")
             code = await child.wait()
     except TimeoutError:
-        raise Trouble(f"'{name}' took longer than {timeout_s:g} s and was killed{child.said()}") from None
+        raise BridgeError(f"'{name}' took longer than {timeout_s:g} s and was killed{child.said()}") from None
     finally:
         await child.kill()
     if code != 0:
-        raise Trouble(f"'{name}' {exit_of(code)}{child.said()}")
+        raise BridgeError(f"'{name}' {exit_of(code)}{child.said()}")
     return Finished(out, child.said())

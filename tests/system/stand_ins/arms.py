@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from system.stand_ins.loom_server import serving
-
 from runner.config import ArmConfig
+from tests.system.stand_ins.loom_server import serving
 
 HERE = Path(__file__).resolve().parent
 

@@ -1,0 +1,138 @@
+"""Arms over the reference servers, and what the tests of the three bridges share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runner.config import ArmConfig
+from runner.system import MemorySystem, Opening, Provenance, build
+from runner.types import Event, Query, Retrieval
+from tests.conftest import ROOT
+
+REFERENCE = ROOT / "tests" / "system" / "reference_servers"
+ALL = ("timestamps", "roles", "namespaces", "asynchronous", "honours_k", "sources", "durable", "ranked")
+START = datetime(2024, 3, 4, 9, 30)
+TEXTS = (
+    "the zeppelin landed beside the quarry",
+    "marmalade sandwiches were packed for the picnic",
+    "an oboe recital filled the chapel",
+    "the glacier hike ended at a turquoise lake",
+)
+
+
+def arm_of(system: str, settings: dict[str, Any], name: str = "tested", **more: Any) -> ArmConfig:
+    return ArmConfig(name=name, system=system, settings=settings, **more)
+
+
+def broken(fault: str, at: int = 1, **settings: Any) -> dict[str, Any]:
+    """Settings of a `command` arm over the broken reference server."""
+    return {
+        "command": [sys.executable, "-S", str(REFERENCE / "broken.py"), fault, "{dir}", "--at", str(at)],
+        **settings,
+    }
+
+
+def script(code: str, **settings: Any) -> dict[str, Any]:
+    """Settings of a `command` arm over some lines of Python that read `line` after `line` as `request`."""
+    head = "import json, os, sys, time\n"
+    return {"command": [sys.executable, "-S", "-c", head + code], **settings}
+
+
+LOOP = "for line in sys.stdin:\n    request = json.loads(line)\n    number, op = request['id'], request['op']\n"
+
+
+def history(texts: Sequence[str] = TEXTS, prefix: str = "e") -> list[Event]:
+    return [
+        Event(id=f"{prefix}{at}", text=text, time=START + timedelta(days=at), actor="Ada", kind="doc", session="s")
+        for at, text in enumerate(texts)
+    ]
+
+
+async def store(system: MemorySystem, ns: str, events: Sequence[Event] | None = None) -> None:
+    await system.reset(ns)
+    receipt = await system.write(ns, history() if events is None else events)
+    await system.settle(ns, receipt, 10.0)
+
+
+async def ask(system: MemorySystem, ns: str, text: str = TEXTS[0], **bounds: Any) -> Retrieval:
+    return await system.search(ns, Query(text=text, now=START + timedelta(days=30), **bounds))
+
+
+def drive(arm: ArmConfig, body: Callable[[MemorySystem, Provenance], Awaitable[Any]]) -> Any:
+    """Open the arm's system, do something with it, close it; the processes that it leaves are a failure."""
+
+    async def session() -> Any:
+        system = build(arm)
+        opened = await system.open(Opening())
+        try:
+            return await body(system, opened)
+        finally:
+            await system.close()
+
+    before = children()
+    result = asyncio.run(session())
+    assert_gone(*(children() - before))
+    return result
+
+
+def opened(arm: ArmConfig) -> tuple[MemorySystem, Provenance]:
+    async def body(system: MemorySystem, provenance: Provenance) -> tuple[MemorySystem, Provenance]:
+        return system, provenance
+
+    found: tuple[MemorySystem, Provenance] = drive(arm, body)
+    return found
+
+
+def arm_file(folder: Path, name: str, system: str, settings: dict[str, Any], **more: Any) -> Path:
+    """An arm in a folder of a person's own, by YAML alone."""
+    recall = {"limit": "${budget.limit}", "max_chars": "${budget.max_chars}"}
+    path = folder / "arm" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump({"name": name, "system": system, "recall": recall, "settings": settings, **more}))
+    return path
+
+
+# --- processes -------------------------------------------------------------------------------------------------------
+
+
+def _stats() -> dict[int, tuple[int, str]]:
+    """Parent and state of every process."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(")", 1)[1].split()
+        except (OSError, IndexError):
+            continue
+        found[int(path.parent.name)] = (int(fields[1]), fields[0])
+    return found
+
+
+def children(of: int | None = None) -> set[int]:
+    """Every living process below one, this one by default."""
+    stats, found = _stats(), {of or os.getpid()}
+    size = 0
+    while len(found) > size:
+        size = len(found)
+        found |= {pid for pid, (parent, state) in stats.items() if parent in found and state != "Z"}
+    return found - {of or os.getpid()}
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and that nobody has asked about yet does not."""
+    return _stats().get(pid, (0, "Z"))[1] != "Z"
+
+
+def assert_gone(*pids: int, seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while left := [pid for pid in pids if alive(pid)]:
+        assert time.monotonic() < end, f"processes {left} are left behind"
+        time.sleep(0.02)
