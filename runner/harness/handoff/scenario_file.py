@@ -12,32 +12,13 @@ from yaml.constructor import SafeConstructor
 
 from runner.config import Strict, problems
 from runner.errors import ConfigError
+from runner.harness._base.shipped import read_shipped
 from runner.types import Fact
 
 FAMILIES: Final = ("continuity", "memory", "durability")
 MOST_FILLER: Final = 20_000  # events of one scenario that are made
 
-# What a response may say of its own answer, in the words in which people and models say it. An author names a list
-# (`phrases: not_known`) instead of copying it, so that every scenario asks alike.
-PHRASES: Final[dict[str, tuple[str, ...]]] = {
-    "not_known": (
-        "not known", "is unknown", "no record", "not recorded", "never recorded", "nothing recorded",
-        "nothing is recorded", "nothing on record", "no memory of", "nothing stored", "not stored", "no information",
-        "no mention", "not mentioned", "never mentioned", "not stated", "never stated", "cannot find", "could not find",
-        "couldn't find", "can't find", "not found", "no matching", "no relevant", "nothing relevant", "nothing found",
-        "don't know", "do not know", "does not know", "doesn't know", "insufficient context",
-        "insufficient information", "not in memory", "no evidence",
-    ),
-    "old": (
-        "days ago", "weeks ago", "months ago", "days old", "weeks old", "months old", "stale", "outdated",
-        "out of date", "out-of-date", "may have changed", "might have changed", "may no longer", "might no longer",
-        "may not be current", "not been updated since", "last updated", "last confirmed", "last verified",
-    ),
-    "conflict": (
-        "conflict", "contradict", "disagree", "inconsisten", "discrepan", "does not match", "do not match",
-        "doesn't match", "don't match", "not consistent", "at odds",
-    ),
-}  # fmt: skip
+PHRASES: Final = read_shipped(Path(__file__).with_name("phrases.yaml"), dict[str, tuple[str, ...]])
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 

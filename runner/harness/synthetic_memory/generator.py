@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runner.harness._base.draw import Draw
-from runner.harness.synthetic_memory.vocabulary import CHATTER, DETAILS, LINKS, LURES, NAMES, ROUTINES, TOPICS, Topic
+from runner.harness.synthetic_memory.vocabulary import WORDS, Topic
 from runner.types import Event, Gold, Question, Scenario
 
 VERSION = "1"
@@ -83,12 +83,12 @@ class History:
         self._index = index
         self._size = events
         self._sessions = min(events, max(_OCCURRENCES, min(_MOST_SESSIONS, -(-events // _SESSION_TURNS))))
-        cast = self._draw.shuffled(NAMES)[: min(len(NAMES), max(8, 2 + events // 10))]
+        cast = self._draw.shuffled(WORDS.names)[: min(len(WORDS.names), max(8, 2 + events // 10))]
         self._speakers, self._others = cast[:2], cast[2:]
         self._cast = cast
-        self._values = {topic.name: self._draw.shuffled(topic.values) for topic in TOPICS}
-        self._topics = self._draw.shuffled(TOPICS)
-        self._routines = self._draw.shuffled(ROUTINES)
+        self._values = {topic.name: self._draw.shuffled(topic.values) for topic in WORDS.topics}
+        self._topics = self._draw.shuffled(WORDS.topics)
+        self._routines = self._draw.shuffled(WORDS.routines)
         self._closed: dict[tuple[str, str], None] = {}  # (person, topic) that a question asks for
         order = list(CATEGORIES)
         chosen = [order[(questions * index + number) % len(order)] for number in range(questions)]
@@ -134,11 +134,11 @@ class History:
         return [self._fact(name, topic, self._values[topic.name].pop(), topic.statements) for name in others]
 
     def _lures(self, person: str, topic: Topic, count: int) -> list[Said]:
-        templates = self._draw.shuffled(LURES)[:count]
+        templates = self._draw.shuffled(WORDS.lures)[:count]
         return [self._mention(template, person, L=topic.lure) for template in templates]
 
     def _chatter(self, person: str) -> Said:
-        return self._mention(self._draw.pick(CHATTER), person, D=self._draw.pick(DETAILS))
+        return self._mention(self._draw.pick(WORDS.chatter), person, D=self._draw.pick(WORDS.details))
 
     # --- groups ----------------------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class History:
         self._closed[found, topic.name] = None
         asker, other = [name for name in self._draw.shuffled(self._cast) if name != found][:2]
         third = self._draw.pick([name for name in self._others if name not in (found, asker, other)])
-        link = self._draw.pick(LINKS)
+        link = self._draw.pick(WORDS.links)
         thing, another = self._draw.shuffled(link.things)[:2]
         value = self._values[topic.name].pop()
         said = [
@@ -273,7 +273,7 @@ class History:
             # A session ends within the month in which it starts, however long it is.
             pace = timedelta(seconds=min(40, 20 * 86_400 // max(1, high - low)))
             for position in range(low, high):
-                said = taken.get(position) or self._filler(TOPICS, self._values)
+                said = taken.get(position) or self._filler(WORDS.topics, self._values)
                 events.append(
                     Event(
                         id=f"e{position:06d}",

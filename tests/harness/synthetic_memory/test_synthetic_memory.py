@@ -14,7 +14,7 @@ import pytest
 from runner.config import HarnessConfig, SliceConfig
 from runner.errors import ConfigError
 from runner.harness import build
-from runner.harness.synthetic_memory.vocabulary import LINKS, NAMES, ROUTINES, TOPICS
+from runner.harness.synthetic_memory.vocabulary import WORDS
 from runner.types import Hit
 
 
@@ -71,8 +71,8 @@ def test_unanswerable_has_no_gold_and_no_fact(scenarios):
     for scenario, _, question in asked(scenarios, "7"):
         assert question.gold.abstain
         assert question.gold.answers == question.gold.evidence == ()
-        (person,) = [name for name in NAMES if holds(question.text, name)]
-        (topic,) = [t for t in TOPICS if question.text in {q.format(P=person) for q in t.questions}]
+        (person,) = [name for name in WORDS.names if holds(question.text, name)]
+        (topic,) = [t for t in WORDS.topics if question.text in {q.format(P=person) for q in t.questions}]
         speakers = {event.actor for event in scenario.events}
         for event in scenario.events:
             about = event.actor if person in speakers else None
@@ -83,7 +83,7 @@ def test_unanswerable_has_no_gold_and_no_fact(scenarios):
 def test_evidence_is_about_the_person_asked_for(scenarios):
     for category in "12456":
         for _, events, question in asked(scenarios, category):
-            (person,) = [name for name in NAMES if holds(question.text, name)]
+            (person,) = [name for name in WORDS.names if holds(question.text, name)]
             event = events[question.gold.evidence[0]]
             assert holds(event.text, person) or event.actor == person
 
@@ -92,8 +92,8 @@ def test_direct_and_distractor_questions_have_one_true_answer(scenarios):
     """No second statement gives the person asked for another value of the same topic."""
     for category in "126":
         for scenario, _, question in asked(scenarios, category):
-            (person,) = [name for name in NAMES if holds(question.text, name)]
-            topic = next(t for t in TOPICS if question.gold.answers[0] in t.values)
+            (person,) = [name for name in WORDS.names if holds(question.text, name)]
+            topic = next(t for t in WORDS.topics if question.gold.answers[0] in t.values)
             for event in scenario.events:
                 if event.id in question.gold.evidence or not any(holds(event.text, v) for v in topic.values):
                     continue
@@ -103,8 +103,8 @@ def test_direct_and_distractor_questions_have_one_true_answer(scenarios):
 
 def test_superseded_evidence_is_the_last_of_its_kind(scenarios):
     for scenario, events, question in asked(scenarios, "5"):
-        (person,) = [name for name in NAMES if holds(question.text, name)]
-        topic = next(t for t in TOPICS if question.gold.answers[0] in t.values)
+        (person,) = [name for name in WORDS.names if holds(question.text, name)]
+        topic = next(t for t in WORDS.topics if question.gold.answers[0] in t.values)
         own = {event.actor for event in scenario.events} & {person}
         told = [
             event
@@ -121,8 +121,8 @@ def test_superseded_evidence_is_the_last_of_its_kind(scenarios):
 
 def test_temporal_question_names_the_month_of_its_evidence_and_of_no_other(scenarios):
     for scenario, events, question in asked(scenarios, "4"):
-        routine = next(r for r in ROUTINES if question.gold.answers[0] in r.values)
-        person = next(name for name in NAMES if holds(question.text, name))
+        routine = next(r for r in WORDS.routines if question.gold.answers[0] in r.values)
+        person = next(name for name in WORDS.names if holds(question.text, name))
         evidence = events[question.gold.evidence[0]]
         assert question.text.endswith(f"{evidence.time:%B %Y}?")
         months = Counter(
@@ -138,10 +138,12 @@ def test_temporal_question_names_the_month_of_its_evidence_and_of_no_other(scena
 def test_multi_hop_needs_both_statements(scenarios):
     for _, events, question in asked(scenarios, "3"):
         tie, fact = (events[name] for name in question.gold.evidence)
-        bridge = [name for name in NAMES if holds(tie.text, name) and holds(fact.text, name)]
+        bridge = [name for name in WORDS.names if holds(tie.text, name) and holds(fact.text, name)]
         assert len(bridge) == 1
         assert not holds(question.text, bridge[0])
-        assert any(holds(tie.text, thing) and holds(question.text, thing) for link in LINKS for thing in link.things)
+        assert any(
+            holds(tie.text, thing) and holds(question.text, thing) for link in WORDS.links for thing in link.things
+        )
 
 
 def words(text: str) -> set[str]:
@@ -152,7 +154,7 @@ def words(text: str) -> set[str]:
     return {Stemmer.Stemmer("english").stemWord(word) for word in plain if word not in STOPWORDS_EN_PLUS}
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+@pytest.mark.parametrize("topic", WORDS.topics, ids=lambda topic: topic.name)
 def test_topics_keep_their_word_rules(topic):
     statements = [words(text) for text in topic.statements]
     updates = set().union(*(words(text) for text in topic.updates))
@@ -166,12 +168,12 @@ def test_topics_keep_their_word_rules(topic):
 
 
 def test_values_are_distinct_and_never_inside_other_sentences():
-    pools = [*TOPICS, *ROUTINES]
+    pools = [*WORDS.topics, *WORDS.routines]
     values = [value for pool in pools for value in pool.values]
     assert len(values) == len({value.lower() for value in values})
     for value in values:
         assert not any(holds(other, value) for other in values if other != value), value
-    assert len(set(NAMES)) == len(NAMES)
+    assert len(set(WORDS.names)) == len(WORDS.names)
 
 
 def test_no_gold_in_an_event(scenarios):
