@@ -31,8 +31,8 @@ from runner.data.json_stream import records
 from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.longmemeval.data_check import DataCheck
-from runner.harness.longmemeval.format import ABSTENTION, PREFERENCE, TEMPORAL, TYPES, UPDATE, Item, parse
+from runner.harness.longmemeval.data_check import LongMemEvalDataCheck
+from runner.harness.longmemeval.format import ABSTENTION, PREFERENCE, TEMPORAL, TYPES, UPDATE, Instance, parse
 from runner.harness.longmemeval.stale import facts, stale
 from runner.score.lexical import token_f1
 from runner.score.retrieval import Ranked, ndcg_any_at, profile, ranked_sources, recall_all_at
@@ -88,7 +88,7 @@ class LongMemEval(Published):
     def verified(self) -> LargeFile:
         return self._file
 
-    def _items(self) -> Iterator[Item]:
+    def _instances(self) -> Iterator[Instance]:
         number = -1
         for number, value in enumerate(records(self.name, self._file.path)):
             yield parse(self.name, number, value)
@@ -98,9 +98,9 @@ class LongMemEval(Published):
             )
 
     def scenarios(self) -> Iterator[Scenario]:
-        return (self._scenario(item) for item in self._items())
+        return (self._scenario(item) for item in self._instances())
 
-    def _scenario(self, item: Item) -> Scenario:
+    def _scenario(self, item: Instance) -> Scenario:
         return Scenario(
             id=f"history-{hashlib.sha256(item.id.encode()).hexdigest()[:16]}",
             cluster=item.id,
@@ -112,7 +112,7 @@ class LongMemEval(Published):
             questions=(self._question(item),),
         )
 
-    def _question(self, item: Item) -> Question:
+    def _question(self, item: Instance) -> Question:
         carry, avoid = facts(item) if self.settings.stale_check and _updates(item.type, item.id) else ((), ())
         unlabelled = tuple(session.name for session in item.evidence if not session.labelled and session.turns)
         return Question(
@@ -176,12 +176,10 @@ class LongMemEval(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = DataCheck()
-        for item in self._items():
-            traps.take(item)
-        return [
-            *traps.lines(),
-        ]
+        check = LongMemEvalDataCheck()
+        for item in self._instances():
+            check.add(item)
+        return check.lines()
 
 
 def alternatives(golds: Sequence[str]) -> list[str]:

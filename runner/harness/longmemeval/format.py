@@ -63,7 +63,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Item:
+class Instance:
     """One question and its history. ``answers`` holds an explanation where the question cannot be answered."""
 
     id: str
@@ -84,7 +84,7 @@ class Item:
         return tuple(session for session in self.sessions if session.evidence)
 
 
-def parse(harness: str, number: int, value: object) -> Item:
+def parse(harness: str, number: int, value: object) -> Instance:
     """One item of the file.
 
     Parameters
@@ -118,7 +118,7 @@ def parse(harness: str, number: int, value: object) -> Item:
     met["weekday that is not the date's"] += not true_day
     history, unresolved = _history(where, ids, dates, sessions, cited, met)
     met["session later than the question"] += sum(session.time > now for session in history)
-    return Item(
+    return Instance(
         id=name,
         type=item["question_type"],
         question=where.at(", question").text(item["question"]),
