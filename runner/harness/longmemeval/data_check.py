@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from runner.harness._base.data_check import DataCheck, listed, repeated
-from runner.harness.longmemeval.format import TYPES, Instance
+from runner.harness._base.longmemeval_questions import TYPES
+from runner.harness.longmemeval.format import Instance
 
 
 @dataclass
