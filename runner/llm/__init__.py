@@ -173,7 +173,7 @@ def _check_params(config: ModelConfig) -> None:
 
 
 def instrument_params(config: ModelConfig) -> dict[str, Any]:
-    """What decides the replies of a model besides its name and its prompt; runs compare only when it is the same.
+    """Return the parameters that decide a model's replies besides name and prompt; runs compare only if they match.
 
     The parameters as they are sent, and for a command its words and where in its output the reply is found.
     """

@@ -91,7 +91,7 @@ class Judge:
         return asked
 
     def request(self, question: Question, answer: str, point: str = "") -> Request | Label:
-        """What to send for one answer, or its label when no model is needed.
+        """Build the request for one answer, or return its label when no model is needed.
 
         An explicit refusal is ABSTAIN where there is an answer to give and CORRECT where there is none; a benchmark's
         own rubric grades refusals as well.

@@ -46,7 +46,7 @@ class Reader:
         self.identity = own or self._template.sha256
 
     def request(self, question: Question, context: str) -> Request:
-        """What to send for one question. ``context`` is empty for the no-memory floor."""
+        """Build the request for one question. ``context`` is empty for the no-memory floor."""
         template = self._own[question.prompt] if question.prompt else self._template
         asked = question.reading or question.text
         values = {"context": context or "(nothing was retrieved)", "question": asked, "now": spelled(question.now)}
