@@ -44,14 +44,14 @@ class Request:
         return "\n\n".join(message["content"] for message in self.messages)
 
 
-class Requests:
+class RequestBuilder:
     """Makes the requests of one model; hashes what they share only once."""
 
     def __init__(self, config: ModelConfig) -> None:
         fixed = [config.provider, config.model, instrument_params(config)]
         self._prefix = hashlib.sha256(digest(fixed).encode())
 
-    def of(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
+    def build(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
         sha = self._prefix.copy()
         for message in messages:
             for text in (message["role"], message["content"]):

@@ -182,7 +182,7 @@ class SignWatch:
         """1 over the greatest e-value so far: a p-value that holds whenever one stops (Ville)."""
         return math.exp(-self._peak)
 
-    def take(self, item: int, delta: float) -> bool:
+    def add(self, item: int, delta: float) -> bool:
         """Take in a finished item; return whether the comparison is decided, now or before.
 
         Parameters

@@ -78,7 +78,7 @@ class Design(Exportable):
             raise UsageError(f"clusters: {self.clusters} must be at least 1 and at most n, {self.n}")
 
     @classmethod
-    def of(cls, sizes: ArrayLike, mode: Mode = "auto") -> Design:
+    def from_sizes(cls, sizes: ArrayLike, mode: Mode = "auto") -> Design:
         """The design of recorded clusters.
 
         Raises
