@@ -153,7 +153,7 @@ class Beam(Published):
 
     def flags(self, question: Question) -> tuple[str, ...]:
         single = question.category == ORDERING and len(set(question.gold.points)) == 1
-        return (*self._patching.flags(question), *((SINGLE_EVENT,) if single else ()))
+        return (*self.patches.flags(question), *((SINGLE_EVENT,) if single else ()))
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 

@@ -116,9 +116,6 @@ class MemBench(Published):
             pool.take(parse(self.name, raw))
         return pool
 
-    def read(self) -> Iterator[Scenario]:
-        return self._settled(super().read())
-
     def unasked(self) -> list[str]:
         return [name_of(view_of(self.name, raw), raw) for raw in self._raw()]
 
@@ -127,12 +124,9 @@ class MemBench(Published):
             if self._sampled is None or name_of(view_of(self.name, raw), raw) in self._sampled:
                 yield self._scenario(parse(self.name, raw))
 
-    def _settled(self, scenarios: Iterator[Scenario]) -> Iterator[Scenario]:
-        """The scenarios; a patched answer must be one of the choices, or their letter."""
-        for scenario in scenarios:
-            for question in scenario.questions:
-                right_letter(question)
-            yield scenario
+    def patched(self, question: Question) -> Question:
+        right_letter(question)  # refuses an answer that is no choice
+        return question
 
     def _scenario(self, trajectory: Trajectory) -> Scenario:
         steps: Sequence[Step] = trajectory.steps

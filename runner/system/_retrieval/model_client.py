@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from runner.config import ModelConfig
 from runner.errors import EndpointUnusable, ModelFault, SystemFault
-from runner.llm import Model, Request, Requests, connect
+from runner.llm import Model, Request, RequestBuilder, connect
 from runner.llm.prices import Prices
 from runner.system import Opening
 from runner.types import Completion
@@ -24,7 +24,7 @@ class ModelClient:
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
         self._model: Model = connect(config, Prices.load())  # of no use but to refuse early; open() has the prices
-        self._requests = Requests(config)
+        self._requests = RequestBuilder(config)
         self._complete: Callable[[Model, Request], Awaitable[Completion]] = _directly
 
     def open(self, opening: Opening) -> None:
@@ -50,7 +50,7 @@ class ModelClient:
 
     def request(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
         """What is to be sent; ``parts`` are what a fake model reads."""
-        return self._requests.of(messages, parts)
+        return self._requests.build(messages, parts)
 
     async def complete(self, request: Request) -> Completion:
         """Return what the model answers.
