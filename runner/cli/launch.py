@@ -212,10 +212,10 @@ def _perform(
             raise
     console().print(run_table(run))
     summary = run.summary()
-    if summary and summary["rows"] and summary["errors"] == summary["rows"]:
-        first = next(iter(summary["samples"].values()), "")
+    if summary and summary.rows and summary.errors == summary.rows:
+        first = next(iter(summary.samples.values()), "")
         raise RunnerError(
-            f"no question was scored, all {summary['rows']} failed ({first}); mend the cause, then: "
+            f"no question was scored, all {summary.rows} failed ({first}); mend the cause, then: "
             f"{resume_line(run.path)} --retry-errors"
         )
     if outcome.state == "decided":
