@@ -97,7 +97,7 @@ def find(harness: str, dataset: Dataset, split: str) -> File:
 def _member(harness: str, path: Path, name: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
-            found = [item for item in archive.infolist() if _is(item, name)]
+            found = [item for item in archive.infolist() if _is_named(item, name)]
             if not found:
                 raise DatasetError(f"{harness}: the archive {path} holds no {name}; {_GET}")
             if len(found) > 1:
@@ -116,8 +116,8 @@ def _member(harness: str, path: Path, name: str) -> bytes:
         raise DatasetError(f"{harness}: cannot read the archive {path} ({reason}); {_GET}") from None
 
 
-def _is(item: zipfile.ZipInfo, name: str) -> bool:
-    """Whether an entry is the file of that name; macOS puts another of the name beside it for its own purposes."""
+def _is_named(item: zipfile.ZipInfo, name: str) -> bool:
+    """Tell whether an entry is the file of that name; macOS puts another of the name beside it for its own purposes."""
     parts = item.filename.replace("\\", "/").split("/")
     return parts[-1] == name and "__MACOSX" not in parts
 

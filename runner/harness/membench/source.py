@@ -1,4 +1,4 @@
-"""Where MemBench's trajectories come from: a checkout of the repository, its four joined files, or one file of either.
+"""The source of MemBench's trajectories: a checkout of the repository, its four joined files, or one file of either.
 
 Layouts that are read:
 
@@ -114,7 +114,7 @@ def _inside(path: Path) -> list[File]:
 
 
 def _agent(path: Path) -> str:
-    """What a single file's name or folder says of the view."""
+    """Return the view that a single file's name or folder names."""
     return next((agent for agent in AGENTS if path.name.startswith(agent) or path.parent.name == agent), "")
 
 

@@ -16,7 +16,7 @@ _KNOWN: Final = ("key", "text", "time")
 
 
 def read_corpus(harness: str, path: str, sha256: str | None) -> SourceFile:
-    """The file of a corpus, verified.
+    """Find, read and verify the file of a corpus.
 
     Raises
     ------
@@ -26,12 +26,12 @@ def read_corpus(harness: str, path: str, sha256: str | None) -> SourceFile:
     try:
         return read_source(harness, Dataset(path=path, sha256=sha256), lambda _: None)
     except DatasetError as error:
-        told = str(error).replace("harness.dataset.path", "harness.settings.corpus")
-        raise DatasetError(told.replace("harness.dataset.sha256", "harness.settings.corpus_sha256")) from None
+        message = str(error).replace("harness.dataset.path", "harness.settings.corpus")
+        raise DatasetError(message.replace("harness.dataset.sha256", "harness.settings.corpus_sha256")) from None
 
 
 def memories(harness: str, file: SourceFile) -> tuple[Event, ...]:
-    """Every memory of a corpus as an event, in time order, those without a time first.
+    """Return every memory of a corpus as an event, in time order, those without a time first.
 
     Raises
     ------
