@@ -135,7 +135,7 @@ class Quality(Harness):
 
     # --- scores ----------------------------------------------------------------------------------------------------
 
-    def threscontains_gold(self) -> dict[str, float]:
+    def thresholds(self) -> dict[str, float]:
         return {f"recall@{self.config.k}": self.settings.min_recall, "mrr": self.settings.min_mrr}
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
@@ -172,7 +172,7 @@ class Quality(Harness):
             f"memories {len(scenario.events)}, questions {len(scenario.questions)}: one is "
             f"{100 / len(scenario.questions):.1f} points, so that this catches a collapse and ranks no arms",
             "questions by category: " + ", ".join(f"{name} {asked[name]}" for name in CATEGORIES),
-            "a run must reach: " + ", ".join(f"{name} {value:g}" for name, value in self.threscontains_gold().items()),
+            "a run must reach: " + ", ".join(f"{name} {value:g}" for name, value in self.thresholds().items()),
         ]
         lines += [f"{len(several)} questions whose gold stands in several memories: {', '.join(several)}"] * bool(
             several
