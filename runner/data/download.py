@@ -35,8 +35,6 @@ def fetch(harness: str, url: str, sha256: str | None, folder: Path, name: str) -
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     url
         ``http`` or ``https``.
     sha256
@@ -62,14 +60,14 @@ def fetch(harness: str, url: str, sha256: str | None, folder: Path, name: str) -
             if sha256 is not None and _digest(part) != sha256:
                 part.unlink()
                 raise DatasetError(
-                    f"{harness}: what {url} sent does not have the pinned sha256 {sha256}; the source has changed or "
+                    f"what {url} sent does not have the pinned sha256 {sha256}; the source has changed or "
                     "something answers in its place: give a local copy with harness.dataset.path=FILE"
                 )
             part.replace(file)
             tag.unlink(missing_ok=True)
     except OSError as error:
         raise DatasetError(
-            f"{harness}: cannot keep the download in {folder} ({error.strerror or error}); make room or set "
+            f"cannot keep the download in {folder} ({error.strerror or error}); make room or set "
             "MEMORY_RUNNER_CACHE to a folder that can be written, or give harness.dataset.path=FILE"
         ) from None
     return file
@@ -92,7 +90,7 @@ def _alone(harness: str, part: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            print(f"{harness}: another process is downloading this; waiting for it", file=sys.stderr, flush=True)
+            print(f"another process is downloading this; waiting for it", file=sys.stderr, flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -118,7 +116,7 @@ class _Transfer:
         try:
             connecting = httpx.Client(follow_redirects=True, timeout=_TIMEOUT_S)
         except (ValueError, ImportError, OSError, httpx.InvalidURL) as error:
-            raise DatasetError(f"{self._harness}: cannot download {self._url}: {unusable(error)}") from None
+            raise DatasetError(f"cannot download {self._url}: {unusable(error)}") from None
         failed, self._most = 0, self._there()
         with _progress(self._harness, Path(urlsplit(self._url).path).name) as told, connecting as client:
             while True:
@@ -198,12 +196,12 @@ class _Transfer:
         return why
 
     def _refused(self, why: str) -> DatasetError:
-        return DatasetError(f"{self._harness}: cannot download {self._url} ({why}); {_LOCAL}")
+        return DatasetError(f"cannot download {self._url} ({why}); {_LOCAL}")
 
     def _gave_up(self, why: str) -> DatasetError:
         kept = self._there() if self._tag.exists() else 0
         rest = f"; {kept:,} bytes are kept, the same command goes on from there" if kept else ""
-        return DatasetError(f"{self._harness}: cannot download {self._url} ({why}){rest}; {_LOCAL}")
+        return DatasetError(f"cannot download {self._url} ({why}){rest}; {_LOCAL}")
 
 
 def _continues(reply: httpx.Response, start: int, tag: str) -> bool:
@@ -241,7 +239,7 @@ def _progress(harness: str, name: str) -> Iterator[Any]:
             if now - last >= _TOLD_S:
                 last = now
                 of = f" of {total / 1e6:,.0f}" if total else ""
-                print(f"{harness}: {at / 1e6:,.0f}{of} MB of {name}", file=sys.stderr, flush=True)
+                print(f"{at / 1e6:,.0f}{of} MB of {name}", file=sys.stderr, flush=True)
 
         yield line
         return

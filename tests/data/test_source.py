@@ -129,4 +129,4 @@ def test_nothing_configured():
 
 
 def test_byte_order_mark_is_no_damage():
-    assert decode_json("h", "f", b"\xef\xbb\xbf[1]") == [1]
+    assert decode_json("f", b"\xef\xbb\xbf[1]") == [1]

@@ -46,10 +46,10 @@ def test_the_whole_and_the_stream_and_the_line_agree(tmp_path: Path, text: str, 
     (tmp_path / "members.json").write_bytes(b'{"topic": ' + whole + b"}")
     (tmp_path / "lines.jsonl").write_bytes(b'{"item": ' + whole + b"}\n")
     readers = [
-        lambda: decode_json("h", "it", whole),
-        lambda: list(records("h", tmp_path / "list.json")),
-        lambda: [value for _, value in members("h", tmp_path / "members.json", "it is another")],
-        lambda: [item for _, value in json_lines("h", tmp_path / "lines.jsonl") for item in value["item"]],
+        lambda: decode_json("it", whole),
+        lambda: list(records(tmp_path / "list.json")),
+        lambda: [value for _, value in members(tmp_path / "members.json", "it is another")],
+        lambda: [item for _, value in json_lines(tmp_path / "lines.jsonl") for item in value["item"]],
     ]
     if says is None:
         told = [read() for read in readers]
@@ -65,7 +65,7 @@ def test_the_whole_and_the_stream_and_the_line_agree(tmp_path: Path, text: str, 
 def test_a_key_of_the_outer_objects_stands_once(tmp_path: Path) -> None:
     (tmp_path / "twice.json").write_text('{"topic": [1], "other": [2], "topic": [3]}')
     with pytest.raises(DatasetError, match="has the field 'topic' twice"):
-        list(members("h", tmp_path / "twice.json", "it is another"))
+        list(members(tmp_path / "twice.json", "it is another"))
 
 
 @pytest.mark.parametrize("size", range(1, 15))
@@ -92,4 +92,4 @@ def test_what_python_reads_is_read() -> None:
 
 def test_white_space_before_a_list_is_none_of_it(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_text(" \n" * 200_000 + "[1]")
-    assert list(records("h", tmp_path / "list.json")) == [1]
+    assert list(records(tmp_path / "list.json")) == [1]

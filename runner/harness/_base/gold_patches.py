@@ -132,13 +132,11 @@ def reported(patches: Patches, questions: Iterable[tuple[str, str]], comparable:
     )
 
 
-def read_patches(harness: str, files: Sequence[str], scenarios: Sequence[str]) -> Patches:
+def read_patches(files: Sequence[str], scenarios: Sequence[str]) -> Patches:
     """Read gold patches.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     files
         Paths as configured.
     scenarios
@@ -159,29 +157,29 @@ def read_patches(harness: str, files: Sequence[str], scenarios: Sequence[str]) -
             data = path.read_bytes()
         except OSError as error:
             raise DatasetError(
-                f"{harness}: cannot read the gold patch {path}: {error.strerror or error}; "
+                f"cannot read the gold patch {path}: {error.strerror or error}; "
                 "name an existing file (harness.patches=[FILE])"
             ) from None
         sha.update(data)
-        for number, entry in enumerate(_entries(harness, path, data)):
-            patch = _understood(f"{harness}: gold patch {path}, entry {number}", entry, scenarios)
+        for number, entry in enumerate(_entries(path, data)):
+            patch = _understood(f"gold patch {path}, entry {number}", entry, scenarios)
             if patch.id in by_id:
-                raise DatasetError(f"{harness}: gold patch {path}: question {patch.id} is patched twice; keep one")
+                raise DatasetError(f"gold patch {path}: question {patch.id} is patched twice; keep one")
             by_id[patch.id] = patch
     return Patches(by_id, sha.hexdigest() if files else "", tuple(Path(file).name for file in files))
 
 
-def _entries(harness: str, path: Path, data: bytes) -> list[Any]:
+def _entries(path: Path, data: bytes) -> list[Any]:
     import yaml  # reads JSON too; safe_load knows no tags that execute anything
 
     try:
         entries = _yaml(data) if path.suffix in (".yaml", ".yml") else strictly(data.decode("utf-8-sig"))
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         line = " ".join(str(error).split())[:160]
-        raise DatasetError(f"{harness}: gold patch {path} cannot be parsed ({line}); it must be JSON or YAML") from None
+        raise DatasetError(f"gold patch {path} cannot be parsed ({line}); it must be JSON or YAML") from None
     if not isinstance(entries, list):
         raise DatasetError(
-            f"{harness}: gold patch {path} must be a list of {{id, action, reason, …}}, found {type(entries).__name__}"
+            f"gold patch {path} must be a list of {{id, action, reason, …}}, found {type(entries).__name__}"
         )
     return entries
 

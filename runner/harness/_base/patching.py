@@ -16,8 +16,6 @@ class Patching:
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     files
         ``harness.patches`` as configured.
 
@@ -27,9 +25,9 @@ class Patching:
         On a file that is missing or not understood, and on two patches of one question.
     """
 
-    def __init__(self, harness: str, files: list[str]) -> None:
+    def __init__(self, files: list[str]) -> None:
         self._harness = harness
-        self._patches = read_patches(harness, files, ())
+        self._patches = read_patches(files, ())
         self.sha256 = self._patches.sha256
 
     def applied(
@@ -61,7 +59,7 @@ class Patching:
             yield replace(scenario, questions=questions)
         if pending and (pending := pending.difference(unasked())):
             raise DatasetError(
-                f"{self._harness}: a gold patch names question {sorted(pending)[0]}, which the data does not have"
+                f"a gold patch names question {sorted(pending)[0]}, which the data does not have"
             )
 
     def _question(self, question: Question, scenario: Scenario) -> Question:
@@ -77,7 +75,7 @@ class Patching:
         return replace(question, gold=gold)
 
     def _fits(self, patch: Patch, question: Question, scenario: Scenario) -> None:
-        where = f"{self._harness}: the gold patch of {patch.id}"
+        where = f"the gold patch of {patch.id}"
         if patch.question is not None and patch.question != question.text:
             raise DatasetError(f"{where} was written for another question; it does not belong to this dataset")
         if patch.was is not None and (patch.was,) != question.gold.answers:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from runner.data.fields import one_line
+from runner.data.source import DataFiles
+from runner.harness._base.checks import faults_of
 from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness._base.gold_patches import PatchReport
 from runner.harness._base.patching import Patching
 from runner.types import Question, Scenario
-
-
-class Verified(Protocol):
-    """Data on disk whose content is verified. ``pinned`` says that the digest was required."""
-
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def pinned(self) -> bool: ...
 
 
 class Published(Harness):
@@ -28,7 +21,7 @@ class Published(Harness):
     title: ClassVar[str]  # as its authors call it
     licence: ClassVar[str]
 
-    def verified(self) -> Verified:
+    def verified(self) -> DataFiles:
         """The data, found (downloaded, if need be) and verified; cheap the second time.
 
         Raises
@@ -52,7 +45,7 @@ class Published(Harness):
 
     @cached_property
     def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
+        return Patching(self.config.patches)
 
     @property
     def described(self) -> str:
@@ -60,7 +53,9 @@ class Published(Harness):
         return self.title
 
     def dataset(self) -> DatasetInfo:
-        data = self.verified()
+        with faults_of(self.name):
+            data = self.verified()
+            patches = self._patching.sha256
         return DatasetInfo(
             name=self.described,
             version=self.config.dataset.version,
@@ -68,7 +63,7 @@ class Published(Harness):
             pinned=data.pinned,
             licence=self.licence,
             source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
+            patches=patches,
         )
 
     def read(self) -> Iterator[Scenario]:
@@ -83,11 +78,13 @@ class Published(Harness):
     def check(self) -> list[str]:
         for _ in self._understood():  # what a run would refuse is refused here, before any count
             pass
-        info, report = self.dataset(), self.patch_report()
+        info = self.dataset()
         pinned = "as pinned" if info.pinned else "unpinned"
-        lines = [
-            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
-            *self.counts(),
-            *(report.lines() if report else ()),
-        ]
+        with faults_of(self.name):
+            report = self.patch_report()
+            lines = [
+                f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
+                *self.counts(),
+                *(report.lines() if report else ()),
+            ]
         return [one_line(line) for line in lines]

@@ -32,11 +32,12 @@ from pydantic import Field
 
 from runner.config import Dataset, Strict
 from runner.data.fields import some
+from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.beam.format import Chat, parse
 from runner.harness.beam.questions import ABSTENTION, GOLD, ORDERING
-from runner.harness.beam.source import Found, Raw, find, raw_chats
+from runner.harness.beam.source import Raw, find, raw_chats
 from runner.score.ordering import align, items_in, lines_in, ordering
 from runner.score.retrieval import profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
@@ -72,10 +73,10 @@ class Beam(Published):
     settings: BeamSettings
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> DataFiles:
         return find(self.name, self.config.dataset, self.settings.more, self.settings.size)
 
-    def verified(self) -> Found:
+    def verified(self) -> DataFiles:
         return self._found
 
     @property
@@ -84,11 +85,11 @@ class Beam(Published):
 
     def _chats(self) -> Iterator[tuple[Raw, Chat]]:
         empty = True
-        for raw in raw_chats(self.name, self._found):
+        for raw in raw_chats(self._found):
             empty = False
-            yield raw, parse(self.name, raw.name, raw.chat, raw.plans, raw.questions)
+            yield raw, parse(raw.name, raw.chat, raw.plans, raw.questions)
         if empty:
-            raise DatasetError(f"{self.name}: the data holds no chat; give another copy with harness.dataset.path")
+            raise DatasetError(f"the data holds no chat; give another copy with harness.dataset.path")
 
     def scenarios(self) -> Iterator[Scenario]:
         return (self._scenario(raw.name, chat) for raw, chat in self._chats())

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from runner.data.fields import Where, kind
+from runner.data.fields import FieldReader, kind
 from runner.data.literal import literal
 
 # Where an ability's gold lies. Questions are numbered in this order, which is that of the published files.
@@ -43,7 +43,7 @@ class Probe:
     unresolved: tuple[str, ...]
 
 
-def probes(where: Where, value: object, known: Mapping[int, list[str]], met: Counter[str]) -> tuple[Probe, ...]:
+def probes(where: FieldReader, value: object, known: Mapping[int, list[str]], met: Counter[str]) -> tuple[Probe, ...]:
     """The questions of a chat, by ability.
 
     Parameters
@@ -77,7 +77,7 @@ def probes(where: Where, value: object, known: Mapping[int, list[str]], met: Cou
 
 
 def _probe(
-    where: Where, ability: str, field: str, value: object, known: Mapping[int, list[str]], met: Counter[str]
+    where: FieldReader, ability: str, field: str, value: object, known: Mapping[int, list[str]], met: Counter[str]
 ) -> Probe:
     item = where.mapping(value, None, ("question", field, "rubric"))
     rubric = tuple(where.at(", rubric").text(point) for point in where.at(", rubric").list(item["rubric"]))
@@ -105,7 +105,7 @@ def _probe(
     )
 
 
-def _gold(where: Where, value: object, met: Counter[str]) -> str:
+def _gold(where: FieldReader, value: object, met: Counter[str]) -> str:
     """The ideal answer, which may be empty: the points are what is graded. A list is told in lines."""
     if value in (None, "", []):
         met["ideal answers that are empty"] += 1
@@ -124,7 +124,7 @@ def _shape(cited: object) -> str:
     return "a list of lists" if nested else kind(cited)
 
 
-def _cited(where: Where, value: object) -> Iterator[int]:
+def _cited(where: FieldReader, value: object) -> Iterator[int]:
     """Message ids of a list, of lists in it, of a mapping of lists, or of nothing."""
     if value is None:
         return

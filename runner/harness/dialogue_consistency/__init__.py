@@ -85,7 +85,7 @@ class DialogueConsistency(Published):
 
     @cached_property
     def _file(self) -> File:
-        return find(self.name, self.config.dataset, self.settings.split)
+        return find(self.config.dataset, self.settings.split)
 
     def verified(self) -> File:
         return self._file
@@ -100,7 +100,7 @@ class DialogueConsistency(Published):
         by_label: dict[str, list[str]] = {label: [] for label in LABELS}
         premises: dict[str, None] = {}
         unknown: set[str] = set()
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             by_label[pair.label].append(pair.id)
             premises[pair.premise] = None
             for text, facts in ((pair.premise, pair.premise_facts), (pair.hypothesis, pair.hypothesis_facts)):
@@ -117,10 +117,10 @@ class DialogueConsistency(Published):
         return self._settled(super().read())
 
     def unasked(self) -> list[str]:
-        return [pair.id for pair in pairs(self.name, self._file)]
+        return [pair.id for pair in pairs(self._file)]
 
     def scenarios(self) -> Iterator[Scenario]:
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             if pair.id in self._index.asked:
                 yield self._scenario(pair)
 
@@ -130,7 +130,7 @@ class DialogueConsistency(Published):
             for question in scenario.questions:
                 if question.gold.answers[0] not in LABELS:
                     raise DatasetError(
-                        f"{self.name}: the gold patch of {question.id} gives {question.gold.answers[0][:60]!r}, which "
+                        f"the gold patch of {question.id} gives {question.gold.answers[0][:60]!r}, which "
                         f"is none of {', '.join(LABELS)}"
                     )
             asked = tuple(replace(question, category=question.gold.answers[0]) for question in scenario.questions)
@@ -181,7 +181,7 @@ class DialogueConsistency(Published):
             rest = draw.shuffled([text for text in index.premises if fits(text)])
             if len(rest) < missing:
                 raise DatasetError(
-                    f"{self.name}: pair {pair.id} can have {len(found) + len(rest)} distractors that leave its label "
+                    f"pair {pair.id} can have {len(found) + len(rest)} distractors that leave its label "
                     f"right, not {self.settings.distractors}; lower harness.settings.distractors"
                 )
             found += rest[:missing]
@@ -220,7 +220,7 @@ class DialogueConsistency(Published):
         labels: dict[tuple[str, str], set[str]] = {}
         repeated: list[str] = []
         same = dim = total = 0
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             total += 1
             by_label[pair.label] += 1
             asked[pair.label] += pair.id in index.asked

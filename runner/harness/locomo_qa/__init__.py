@@ -56,23 +56,23 @@ class LocomoQA(Harness):
 
     @cached_property
     def _conversations(self) -> tuple[Conversation, ...]:
-        return parse(self.name, decode_json(self.name, str(self._file.path), self._file.data))
+        return parse(decode_json(str(self._file.path), self._file.data))
 
     @cached_property
     def _patches(self) -> Patches:
-        patches = read_patches(self.name, self.config.patches, [item.id for item in self._conversations])
+        patches = read_patches(self.config.patches, [item.id for item in self._conversations])
         known = {f"{item.id}/{qa.index}": (item, qa) for item in self._conversations for qa in item.items}
         for key, patch in patches.by_id.items():
             if key not in known:
-                raise DatasetError(f"{self.name}: a gold patch names question {key}, which the data does not have")
-            _fits(self.name, patch, *known[key])
+                raise DatasetError(f"a gold patch names question {key}, which the data does not have")
+            _fits(patch, *known[key])
         return patches
 
     def _diagnose(self, data: bytes) -> str | None:
         try:
-            parse(self.name, decode_json(self.name, "it", data))
+            parse(decode_json("it", data))
         except DatasetError as error:
-            return str(error).removeprefix(f"{self.name}: ").split("; ")[0]
+            return str(error).split("; ")[0]
         return None
 
     def dataset(self) -> DatasetInfo:
@@ -184,7 +184,7 @@ def _session(event_id: str) -> str:
     return event_id.partition(":")[0]
 
 
-def _fits(harness: str, patch: Patch, conversation: Conversation, item: Item) -> None:
+def _fits(patch: Patch, conversation: Conversation, item: Item) -> None:
     """Refuse a patch that was written for other data.
 
     Raises
@@ -192,7 +192,7 @@ def _fits(harness: str, patch: Patch, conversation: Conversation, item: Item) ->
     DatasetError
         When the question or the published answer differ, or the evidence does not exist.
     """
-    where = f"{harness}: the gold patch of {patch.id}"
+    where = f"the gold patch of {patch.id}"
     if patch.question is not None and patch.question != item.question:
         raise DatasetError(f"{where} was written for another question; it does not belong to this dataset")
     if patch.was is not None and patch.was != item.answer:

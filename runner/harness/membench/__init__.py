@@ -33,11 +33,12 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import DatasetError
+from runner.data.source import DataFiles
 from runner.harness._base.published import Published
 from runner.harness.membench.data_check import DataCheck
 from runner.harness.membench.format import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
 from runner.harness.membench.noise import Pool, ranked
-from runner.harness.membench.source import REFLECTIVE, Found, Raw, find, raw_trajectories
+from runner.harness.membench.source import REFLECTIVE, Raw, find, raw_trajectories
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources
@@ -83,19 +84,19 @@ class MemBench(Published):
     settings: MemBenchSettings
 
     @cached_property
-    def _found(self) -> Found:
-        return find(self.name, self.config.dataset)
+    def _found(self) -> DataFiles:
+        return find(self.config.dataset)
 
-    def verified(self) -> Found:
+    def verified(self) -> DataFiles:
         return self._found
 
     def _raw(self) -> Iterator[Raw]:
         empty = True
-        for raw in raw_trajectories(self.name, self._found):
+        for raw in raw_trajectories(self._found):
             empty = False
             yield raw
         if empty:
-            raise DatasetError(f"{self.name}: the data holds no trajectory; give another copy (harness.dataset.path)")
+            raise DatasetError(f"the data holds no trajectory; give another copy (harness.dataset.path)")
 
     @cached_property
     def _sampled(self) -> frozenset[str] | None:
@@ -104,7 +105,7 @@ class MemBench(Published):
             return None
         by_category: dict[str, list[tuple[bytes, str]]] = {}
         for raw in self._raw():
-            view = view_of(self.name, raw)
+            view = view_of(raw)
             name = name_of(view, raw)
             by_category.setdefault(_category(view, raw.task), []).append((ranked(self.settings.seed, name), name))
         return frozenset(name for found in by_category.values() for _, name in sorted(found)[: self.settings.sample])
@@ -113,19 +114,19 @@ class MemBench(Published):
     def _pool(self) -> Pool:
         pool = Pool(self.settings.seed)
         for raw in self._raw():
-            pool.take(parse(self.name, raw))
+            pool.take(parse(raw))
         return pool
 
     def read(self) -> Iterator[Scenario]:
         return self._settled(super().read())
 
     def unasked(self) -> list[str]:
-        return [name_of(view_of(self.name, raw), raw) for raw in self._raw()]
+        return [name_of(view_of(raw), raw) for raw in self._raw()]
 
     def scenarios(self) -> Iterator[Scenario]:
         for raw in self._raw():
-            if self._sampled is None or name_of(view_of(self.name, raw), raw) in self._sampled:
-                yield self._scenario(parse(self.name, raw))
+            if self._sampled is None or name_of(view_of(raw), raw) in self._sampled:
+                yield self._scenario(parse(raw))
 
     def _settled(self, scenarios: Iterator[Scenario]) -> Iterator[Scenario]:
         """The scenarios; a patched answer must be one of the choices, or their letter."""
@@ -138,10 +139,10 @@ class MemBench(Published):
         steps: Sequence[Step] = trajectory.steps
         targets = {id(steps[number]) for number in trajectory.targets}
         if self.settings.noise:
-            steps = self._pool.mixed(self.name, trajectory, self.settings.noise)
+            steps = self._pool.mixed(trajectory, self.settings.noise)
         said = _in_order([step for step in steps if step.text])
         if not said:
-            raise DatasetError(f"{self.name}: {trajectory.name} has no message that says anything; mend the data")
+            raise DatasetError(f"{trajectory.name} has no message that says anything; mend the data")
         events = tuple(
             Event(
                 id=f"m{number:05d}",
@@ -210,7 +211,7 @@ class MemBench(Published):
         traps = DataCheck()
         asked: Counter[str] = Counter()
         for raw in self._raw():
-            trajectory = parse(self.name, raw)
+            trajectory = parse(raw)
             category = _category(trajectory.view, trajectory.task)
             traps.take(trajectory, category)
             asked[category] += self._sampled is None or trajectory.name in self._sampled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.harness.memoryagentbench.chats import Chats, chats
 from runner.harness.memoryagentbench.chunks import chunks
 from runner.harness.memoryagentbench.format import CHATS, Item
@@ -22,7 +22,7 @@ class Told:
     met: Counter[str]  # traps, and how often
 
 
-def tell(where: Where, item: Item, tokens: int) -> Told:
+def tell(where: FieldReader, item: Item, tokens: int) -> Told:
     """The context of a row in chunks of so many tokens; white space alone is no chunk."""
     met: Counter[str] = Counter()
     context = chats(where, item.context, met) if item.task is CHATS else Chats(item.context)

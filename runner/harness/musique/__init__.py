@@ -28,8 +28,8 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from runner.config import Strict
-from runner.data.source import LargeFile, verified
-from runner.errors import DatasetError
+from runner.data.source import DataFiles, locate
+from runner.errors import DatasetError, Remedy
 from runner.harness._base.published import Published
 from runner.harness.musique.data_check import DataCheck
 from runner.harness.musique.format import COMPOSITIONS, HOPS, Item, items
@@ -73,14 +73,14 @@ class MuSiQue(Published):
     settings: MuSiQueSettings
 
     @cached_property
-    def _file(self) -> LargeFile:
-        return verified(self.name, self.config.dataset, PUBLISHED)
+    def _file(self) -> DataFiles:
+        return locate(self.name, self.config.dataset, PUBLISHED)
 
     @property
     def _full(self) -> bool:
         return self.settings.set == "full"
 
-    def verified(self) -> LargeFile:
+    def verified(self) -> DataFiles:
         return self._file
 
     @property
@@ -90,7 +90,7 @@ class MuSiQue(Published):
     # --- which rows ------------------------------------------------------------------------------------------------
 
     def _items(self) -> Iterator[Item]:
-        return items(self.name, self._file.path)
+        return items(self._file.path)
 
     @cached_property
     def _chosen(self) -> frozenset[str]:
@@ -106,23 +106,21 @@ class MuSiQue(Published):
         by_hops: dict[str, list[str]] = {}
         for item in self._items():
             if item.key in keys:
-                raise DatasetError(f"{self.name}: two rows of {item.id} have the same paragraphs; keep one of them")
+                raise DatasetError(f"two rows of {item.id} have the same paragraphs; keep one of them")
             keys.add(item.key)
             if item.id not in rows:
                 rows[item.id] = Counter()
                 by_hops.setdefault(item.hops if self.settings.stratify == "hops" else "", []).append(item.id)
             rows[item.id][item.answerable] += 1
         if not rows:
-            raise DatasetError(
-                f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
-            )
-        _complete(self.name, rows, full=self._full)
+            raise DatasetError(f"{self._file.path} holds no question", Remedy.OTHER)
+        _complete(rows, full=self._full)
         size = self.settings.sample
         if size is None:
             return frozenset(rows)
         if size > len(rows):
             raise DatasetError(
-                f"{self.name}: harness.settings.sample is {size}, and the data has {len(rows)} "
+                f"harness.settings.sample is {size}, and the data has {len(rows)} "
                 f"{'pairs' if self._full else 'questions'}; take fewer, or null for all"
             )
         return drawn(by_hops, size, self.settings.seed)
@@ -228,13 +226,13 @@ class MuSiQue(Published):
         return lines
 
 
-def _complete(harness: str, rows: dict[str, Counter[bool]], *, full: bool) -> None:
+def _complete(rows: dict[str, Counter[bool]], *, full: bool) -> None:
     """Hold every id to the rows of its set: one that can be answered, or that and its twin that cannot."""
     if full:
         odd = [name for name, counted in rows.items() if counted != _TWICE]
         if odd:
             raise DatasetError(
-                f"{harness}: {len(odd)} of {len(rows)} ids have not exactly two rows, one answerable and one not "
+                f"{len(odd)} of {len(rows)} ids have not exactly two rows, one answerable and one not "
                 f"(first: {odd[0]}, with {rows[odd[0]].total()}); a set of answerable questions is harness=musique or "
                 "harness.settings.set=answerable"
             )
@@ -242,12 +240,12 @@ def _complete(harness: str, rows: dict[str, Counter[bool]], *, full: bool) -> No
     for name, counted in rows.items():
         if counted[False]:
             raise DatasetError(
-                f"{harness}: {name} has an unanswerable row, and harness.settings.set=answerable has none; the full "
+                f"{name} has an unanswerable row, and harness.settings.set=answerable has none; the full "
                 "set is harness=musique_full or harness.settings.set=full"
             )
         if counted[True] > 1:
             raise DatasetError(
-                f"{harness}: {name} stands {counted[True]} times in the answerable set; keep one of them"
+                f"{name} stands {counted[True]} times in the answerable set; keep one of them"
             )
 
 
