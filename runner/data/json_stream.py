@@ -73,9 +73,7 @@ def _parsed(path: Path, start: _Start, layout: str) -> Iterator[tuple[tuple[str,
         raise DatasetError(f"{path} {_damage(error)}", Remedy.AGAIN) from None
 
 
-def _members(
-    path: Path, layout: str, events: Iterable[tuple[str, Any]]
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _members(path: Path, layout: str, events: Iterable[tuple[str, Any]]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Items built from parser events and kept no longer than it takes to yield them."""
     lead: list[str] = []  # keys of the objects that are open around the list
     before: list[set[str]] = []  # all keys of theirs so far

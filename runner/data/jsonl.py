@@ -73,7 +73,7 @@ def objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _begins_as_lines(file: Source) -> bool:
-    """Tell whether the first line is a JSON object by itself; one that would be but for a key or a number is refused."""
+    """Tell whether the first line is a JSON object; one that would be but for a key or a number is refused."""
     for _, line in _lines(file.path, LINE):
         if len(line) > LINE or not line.lstrip(_BLANK).startswith(b"{"):  # the former: a document without line ends
             return False

@@ -168,9 +168,7 @@ def local_copy(benchmark: str, dataset: Dataset) -> Path:
         return _download(benchmark, dataset)
     path = looked_at(dataset.path)
     if path.is_dir():
-        raise DatasetError(
-            f"{path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})"
-        )
+        raise DatasetError(f"{path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})")
     if not path.is_file():
         otherwise = ", or leave harness.dataset.path out to download it" if dataset.url else ""
         raise DatasetError(
@@ -199,8 +197,7 @@ def looked_at(path: str) -> Path:
         raise unreadable(found, error) from None
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise DatasetError(
-            f"{found} is neither a file nor a folder; write it to a file and name that "
-            "(harness.dataset.path=FILE)"
+            f"{found} is neither a file nor a folder; write it to a file and name that (harness.dataset.path=FILE)"
         )
     return found
 
@@ -226,11 +223,11 @@ def read_bytes(path: Path) -> bytes:
 
 def _download(benchmark: str, dataset: Dataset) -> Path:
     if not dataset.url:
-        raise DatasetError(f"no data is configured; give a local copy with harness.dataset.path=FILE")
+        raise DatasetError("no data is configured; give a local copy with harness.dataset.path=FILE")
     try:
         parts = urlsplit(dataset.url)
     except ValueError:
-        raise DatasetError(f"harness.dataset.url is not a URL; it must start with https://") from None
+        raise DatasetError("harness.dataset.url is not a URL; it must start with https://") from None
     if parts.scheme not in ("http", "https"):
         raise DatasetError(f"harness.dataset.url must start with https://, got '{parts.scheme}:'")
     name = f"{benchmark}-{(dataset.sha256 or 'unpinned')[:12]}-{Path(parts.path).name or 'data'}"

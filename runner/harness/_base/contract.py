@@ -259,8 +259,7 @@ class Harness:
                 for item in (scenario.id, scenario.cluster, *asked_ids, *clusters, *groups):
                     if not item or len(item.encode("utf-8", "replace")) > MAX_ID or not item.isprintable():
                         raise DatasetError(
-                            f"the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; "
-                            f"mend the data"
+                            f"the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; mend the data"
                         )
                 texts = (event.text for event in scenario.events)
                 asked = (text for q in scenario.questions for text in (q.id, q.text, *q.gold.answers))
@@ -269,15 +268,12 @@ class Harness:
                 yield scenario
         except UnicodeEncodeError as error:
             raise DatasetError(
-                f"the data holds half of a character ({error.object[error.start]!r}); "
-                f"export it again as UTF-8"
+                f"the data holds half of a character ({error.object[error.start]!r}); export it again as UTF-8"
             ) from None
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             reason = (str(error).splitlines() or [""])[0][:120]
             where = f", {place_of(error)}" if code_of(self) else ""  # of a person's own code, which may be at fault
-            raise DatasetError(
-                f"the data is not understood ({type(error).__name__}: {reason}{where})"
-            ) from error
+            raise DatasetError(f"the data is not understood ({type(error).__name__}: {reason}{where})") from error
 
     def census(self, chosen: SliceConfig) -> Census:
         """Count a slice and hash its question ids, in one pass.

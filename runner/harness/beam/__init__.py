@@ -89,7 +89,7 @@ class Beam(Published):
             empty = False
             yield raw, parse(raw.name, raw.chat, raw.plans, raw.questions)
         if empty:
-            raise DatasetError(f"the data holds no chat; give another copy with harness.dataset.path")
+            raise DatasetError("the data holds no chat; give another copy with harness.dataset.path")
 
     def scenarios(self) -> Iterator[Scenario]:
         return (self._scenario(raw.name, chat) for raw, chat in self._chats())
@@ -154,7 +154,7 @@ class Beam(Published):
 
     def flags(self, question: Question) -> tuple[str, ...]:
         single = question.category == ORDERING and len(set(question.gold.points)) == 1
-        return (*self._patching.flags(question), *((SINGLE_EVENT,) if single else ()))
+        return (*self.patches.flags(question), *((SINGLE_EVENT,) if single else ()))
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 

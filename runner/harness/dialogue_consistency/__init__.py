@@ -33,10 +33,11 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.data.fields import some
+from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.draw import Draw
 from runner.harness._base.published import Published
-from runner.harness.dialogue_consistency.format import LABELS, File, Pair, find, pairs
+from runner.harness.dialogue_consistency.format import LABELS, Pair, find, pairs
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources
@@ -84,10 +85,10 @@ class DialogueConsistency(Published):
     settings: DialogueConsistencySettings
 
     @cached_property
-    def _file(self) -> File:
+    def _file(self) -> DataFiles:
         return find(self.config.dataset, self.settings.split)
 
-    def verified(self) -> File:
+    def verified(self) -> DataFiles:
         return self._file
 
     @property
@@ -113,9 +114,6 @@ class DialogueConsistency(Published):
         index.premises = tuple(text for text in premises if text not in unknown)
         return index
 
-    def read(self) -> Iterator[Scenario]:
-        return self._settled(super().read())
-
     def unasked(self) -> list[str]:
         return [pair.id for pair in pairs(self._file)]
 
@@ -124,17 +122,14 @@ class DialogueConsistency(Published):
             if pair.id in self._index.asked:
                 yield self._scenario(pair)
 
-    def _settled(self, scenarios: Iterator[Scenario]) -> Iterator[Scenario]:
-        """The scenarios; a patched answer must be a label, and is the category then: F1 is by gold label."""
-        for scenario in scenarios:
-            for question in scenario.questions:
-                if question.gold.answers[0] not in LABELS:
-                    raise DatasetError(
-                        f"the gold patch of {question.id} gives {question.gold.answers[0][:60]!r}, which "
-                        f"is none of {', '.join(LABELS)}"
-                    )
-            asked = tuple(replace(question, category=question.gold.answers[0]) for question in scenario.questions)
-            yield replace(scenario, questions=asked)
+    def patched(self, question: Question) -> Question:
+        """Return it in the category of its new label: F1 is by gold label."""
+        label = question.gold.answers[0]
+        if label not in LABELS:
+            raise DatasetError(
+                f"the gold patch of {question.id} gives {label[:60]!r}, which is none of {', '.join(LABELS)}"
+            )
+        return replace(question, category=label)
 
     def _scenario(self, pair: Pair) -> Scenario:
         draw = Draw(self.settings.seed, "distractors", pair.id)

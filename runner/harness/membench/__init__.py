@@ -32,8 +32,8 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from runner.config import Strict
-from runner.errors import DatasetError
 from runner.data.source import DataFiles
+from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.membench.data_check import DataCheck
 from runner.harness.membench.format import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
@@ -96,7 +96,7 @@ class MemBench(Published):
             empty = False
             yield raw
         if empty:
-            raise DatasetError(f"the data holds no trajectory; give another copy (harness.dataset.path)")
+            raise DatasetError("the data holds no trajectory; give another copy (harness.dataset.path)")
 
     @cached_property
     def _sampled(self) -> frozenset[str] | None:
@@ -117,9 +117,6 @@ class MemBench(Published):
             pool.take(parse(raw))
         return pool
 
-    def read(self) -> Iterator[Scenario]:
-        return self._settled(super().read())
-
     def unasked(self) -> list[str]:
         return [name_of(view_of(raw), raw) for raw in self._raw()]
 
@@ -128,12 +125,9 @@ class MemBench(Published):
             if self._sampled is None or name_of(view_of(raw), raw) in self._sampled:
                 yield self._scenario(parse(raw))
 
-    def _settled(self, scenarios: Iterator[Scenario]) -> Iterator[Scenario]:
-        """The scenarios; a patched answer must be one of the choices, or their letter."""
-        for scenario in scenarios:
-            for question in scenario.questions:
-                right_letter(question)
-            yield scenario
+    def patched(self, question: Question) -> Question:
+        right_letter(question)  # refuses an answer that is no choice
+        return question
 
     def _scenario(self, trajectory: Trajectory) -> Scenario:
         steps: Sequence[Step] = trajectory.steps

@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from runner.data.fields import FieldReader, kind
-from runner.harness.membench.source import REFLECTIVE, Raw
+from runner.harness.membench.source import REFLECTIVE, Raw, agent_of
 
 PARTICIPATION: Final = "participation"
 OBSERVATION: Final = "observation"

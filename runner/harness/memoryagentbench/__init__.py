@@ -142,7 +142,7 @@ class MemoryAgentBench(Published):
                 if self._chosen(source):
                     yield name, mab.parse(place, value)
         if not seen:
-            raise DatasetError(f"the data holds no row; give another copy with harness.dataset.path")
+            raise DatasetError("the data holds no row; give another copy with harness.dataset.path")
         for pattern in self.settings.sources:
             if not any(fnmatchcase(source, pattern) or source == pattern for source in seen):
                 hint = did_you_mean(pattern, seen)

@@ -244,9 +244,7 @@ def _complete(rows: dict[str, Counter[bool]], *, full: bool) -> None:
                 "set is harness=musique_full or harness.settings.set=full"
             )
         if counted[True] > 1:
-            raise DatasetError(
-                f"{name} stands {counted[True]} times in the answerable set; keep one of them"
-            )
+            raise DatasetError(f"{name} stands {counted[True]} times in the answerable set; keep one of them")
 
 
 HARNESS = MuSiQue

@@ -29,6 +29,7 @@ from runner.data.fields import one_line, some
 from runner.data.source import DataFiles, locate
 from runner.errors import ConfigError, DatasetError
 from runner.harness import DatasetInfo, Harness
+from runner.harness._base.checks import faults_of
 from runner.harness.retrieval_recall.corpus import memories, read_corpus
 from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled
 from runner.score.retrieval import best_cos_rank, profile, ranked_sources
@@ -76,9 +77,7 @@ class RetrievalRecall(Harness):
     @cached_property
     def _file(self) -> DataFiles:
         if not self._named:
-            raise DatasetError(
-                f"takes labels of your own: harness.dataset.path=FILE (CSV or JSON lines: query, keys)"
-            )
+            raise DatasetError("takes labels of your own: harness.dataset.path=FILE (CSV or JSON lines: query, keys)")
         return locate(self.name, self.config.dataset, hold=True)
 
     @property
@@ -97,6 +96,10 @@ class RetrievalRecall(Harness):
         ConfigError
             When a row has nowhere to be asked.
         """
+        with faults_of(self.name):
+            return self._checked_rows()
+
+    def _checked_rows(self) -> list[Labelled]:
         rows = labelled(self._file.path.name, self._file.content())
         own = [row for row in rows if row.namespace]
         if self.settings.corpus is not None and own:
@@ -114,11 +117,13 @@ class RetrievalRecall(Harness):
     def _corpus_file(self) -> DataFiles | None:
         if self.settings.corpus is None:
             return None
-        return read_corpus(self.settings.corpus, self.settings.corpus_sha256)
+        with faults_of(self.name):
+            return read_corpus(self.settings.corpus, self.settings.corpus_sha256)
 
     @cached_property
     def _corpus(self) -> tuple[Event, ...]:
-        return () if self._corpus_file is None else memories(self._corpus_file)
+        with faults_of(self.name):
+            return () if self._corpus_file is None else memories(self._corpus_file)
 
     @cached_property
     def _held(self) -> frozenset[str] | None:
