@@ -24,7 +24,7 @@ TRUNCATED: Final = "chat_trunecated.json"  # as the repository spells it; where 
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawChat:
     """One chat, decoded and not understood. ``chat`` is ``None`` where ``plans`` holds it."""
 
     name: str
@@ -119,7 +119,7 @@ def _questions_file(folder: Path) -> Path:
     )
 
 
-def raw_chats(found: DataFiles) -> Iterator[Raw]:
+def raw_chats(found: DataFiles) -> Iterator[RawChat]:
     """The chats, one after another.
 
     Raises
@@ -135,7 +135,7 @@ def raw_chats(found: DataFiles) -> Iterator[Raw]:
                 yield _of_row(file, row)
         return
     for chat, questions in zip(found.paths[::2], found.paths[1::2], strict=True):
-        yield Raw(
+        yield RawChat(
             name=chat.parent.name,
             chat=_decoded(chat),
             plans=None,
@@ -148,7 +148,7 @@ def _decoded(path: Path) -> Any:
     return decode_json(str(path), read_bytes(path))
 
 
-def _of_row(file: Path, row: object) -> Raw:
+def _of_row(file: Path, row: object) -> RawChat:
     if not isinstance(row, Mapping) or "conversation_id" not in row or "probing_questions" not in row:
         raise DatasetError(
             f"{file} has a row without conversation_id or probing_questions; it is not the published data",
@@ -156,7 +156,7 @@ def _of_row(file: Path, row: object) -> Raw:
         )
     plans, name = row.get("plans"), row["conversation_id"]
     where = FieldReader(f"{file.name}, conversation_id", "the published data")
-    return Raw(
+    return RawChat(
         name=where.answer(name),
         chat=None if plans else row.get("chat"),
         plans=plans or None,

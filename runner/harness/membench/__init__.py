@@ -35,10 +35,10 @@ from runner.config import Strict
 from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.membench.data_check import DataCheck
+from runner.harness.membench.data_check import MemBenchDataCheck
 from runner.harness.membench.format import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
-from runner.harness.membench.noise import Pool, ranked
-from runner.harness.membench.source import REFLECTIVE, Raw, find, raw_trajectories
+from runner.harness.membench.noise import NoisePool, ranked
+from runner.harness.membench.source import REFLECTIVE, RawTrajectory, find, raw_trajectories
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources
@@ -90,7 +90,7 @@ class MemBench(Published):
     def verified(self) -> DataFiles:
         return self._found
 
-    def _raw(self) -> Iterator[Raw]:
+    def _raw(self) -> Iterator[RawTrajectory]:
         empty = True
         for raw in raw_trajectories(self._found):
             empty = False
@@ -111,10 +111,10 @@ class MemBench(Published):
         return frozenset(name for found in by_category.values() for _, name in sorted(found)[: self.settings.sample])
 
     @cached_property
-    def _pool(self) -> Pool:
-        pool = Pool(self.settings.seed)
+    def _pool(self) -> NoisePool:
+        pool = NoisePool(self.settings.seed)
         for raw in self._raw():
-            pool.take(parse(raw))
+            pool.add(parse(raw))
         return pool
 
     def unasked(self) -> list[str]:
@@ -202,16 +202,16 @@ class MemBench(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = DataCheck()
+        check = MemBenchDataCheck()
         asked: Counter[str] = Counter()
         for raw in self._raw():
             trajectory = parse(raw)
             category = _category(trajectory.view, trajectory.task)
-            traps.take(trajectory, category)
+            check.add(trajectory, category)
             asked[category] += self._sampled is None or trajectory.name in self._sampled
         chosen = self.settings
         return [
-            *traps.lines(),
+            *check.lines(),
             f"asked: {asked.total()} (sample {chosen.sample or 'all'} a category, seed {chosen.seed}, noise "
             f"{chosen.noise} messages a stream): " + ", ".join(f"{name} {n}" for name, n in asked.items()),
         ]

@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from runner.data.fields import FieldReader, kind
-from runner.harness.membench.source import REFLECTIVE, Raw, agent_of
+from runner.harness.membench.source import REFLECTIVE, RawTrajectory, agent_of
 
 PARTICIPATION: Final = "participation"
 OBSERVATION: Final = "observation"
@@ -81,7 +81,7 @@ class Trajectory:
         return frozenset(self.steps[number].subject for number in self.targets) - {""}
 
 
-def view_of(raw: Raw) -> str:
+def view_of(raw: RawTrajectory) -> str:
     """Participation or observation, by the first message that there is.
 
     Raises
@@ -107,11 +107,11 @@ def view_of(raw: Raw) -> str:
     return view
 
 
-def name_of(view: str, raw: Raw) -> str:
+def name_of(view: str, raw: RawTrajectory) -> str:
     return "/".join(part for part in (view, raw.task, raw.topic, str(raw.number)) if part)
 
 
-def parse(raw: Raw) -> Trajectory:
+def parse(raw: RawTrajectory) -> Trajectory:
     """One trajectory.
 
     Raises
@@ -164,7 +164,7 @@ def parse(raw: Raw) -> Trajectory:
     )
 
 
-def _where(raw: Raw) -> FieldReader:
+def _where(raw: RawTrajectory) -> FieldReader:
     return FieldReader(f"{raw.path.name} {'/'.join((raw.task, raw.topic, str(raw.number)))[:100]}", _MEANT)
 
 

@@ -44,7 +44,7 @@ _GET: Final = (
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawTrajectory:
     """One trajectory, decoded and not understood. ``number`` is its place in the list of its topic, from 0."""
 
     path: Path
@@ -92,7 +92,7 @@ def agent_of(path: Path) -> str:
     return next((agent for agent in AGENTS if path.name.startswith(agent) or path.parent.name == agent), "")
 
 
-def raw_trajectories(found: DataFiles) -> Iterator[Raw]:
+def raw_trajectories(found: DataFiles) -> Iterator[RawTrajectory]:
     """The trajectories of all files, one after another.
 
     Raises
@@ -106,7 +106,7 @@ def raw_trajectories(found: DataFiles) -> Iterator[Raw]:
             task, topic = _place(path, keys)
             number = counts.get(keys, 0)
             counts[keys] = number + 1
-            yield Raw(path, task, topic, number, value)
+            yield RawTrajectory(path, task, topic, number, value)
 
 
 def _place(path: Path, keys: tuple[str, ...]) -> tuple[str, str]:
