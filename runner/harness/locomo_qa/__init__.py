@@ -27,8 +27,8 @@ from runner.harness import DatasetInfo, Harness
 from runner.harness._base.gold_patches import Patch, Patches, PatchReport, read_patches, reported
 from runner.harness.locomo_qa.data_check import traps
 from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, Item, parse
-from runner.score.lexical import locomo_f1
-from runner.score.retrieval import profile, ranked_sources
+from runner.harness.locomo_qa.score import LOCOMO_F1, PUBLISHED, locomo_f1
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Event, Gold, Hit, Question, Scenario
 
 LICENCE = "CC BY-NC 4.0"
@@ -49,6 +49,8 @@ class LocomoQA(Harness):
     }
     comparable = frozenset({"1", "2", "3", "4"})
     cluster = "conversation"
+    metrics = (*profile_metrics("session_"), *PUBLISHED, LOCOMO_F1)
+    documents = False
 
     @cached_property
     def _file(self) -> SourceFile:
