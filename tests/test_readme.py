@@ -1,4 +1,4 @@
-"""The README works as written: its own memory system runs, its command lines are spelt right, its Python runs."""
+"""README and docs work as written: their files run, their command lines are spelt right, their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -18,21 +18,35 @@ from tests.conftest import ROOT, runs_in
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"`(mine/[\w/.]+)`:\n\n```\w+\n(.*?)```", TEXT, re.DOTALL))
-BLOCKS = re.findall(r"```\w*\n(.*?)```", TEXT, re.DOTALL)
-LINES = [line for block in BLOCKS for line in block.splitlines()]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
+TEXT = TEXTS["README.md"]
+TOLD_ELSEWHERE = {"docs/your-own-memory.md", "docs/your-own-benchmark.md"}  # tests of their own run them as they stand
+FILES = {
+    name: text
+    for page in ("README.md", "docs/command-line.md")
+    for name, text in re.findall(r"`(mine/[\w/.]+)`:\n\n```\w+\n(.*?)```", TEXTS[page], re.DOTALL)
+}
+
+
+# What a reader fills in; a line that holds such a word is no complete command.
+PLACEHOLDER = re.compile(r"\b(DIR|A B|HARNESS|GROUP|BEFORE|NAME|RUN\w*|SWEEP|FILE)\b|…|^\[VERB")
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```\w*\n(.*?)```", TEXTS[page], re.DOTALL)
 
 
 def commands() -> list[list[str]]:
-    """Every complete `python -m runner` line: what stands behind a run of spaces or a `#` is a comment."""
-    found = []
-    for line in LINES:
-        match = re.search(r"-m runner (.*)", line)
-        if match and not re.search(r"\b(DIR|A B|HARNESS|GROUP|BEFORE)\b|…", match[1]):
-            words = shlex.split(re.split(r"\s{2,}| #", match[1])[0])
-            found.append(words)
-    return found
+    """Every complete `python -m runner` line of a block: what stands behind a run of spaces or a `#` is a comment."""
+    found: dict[str, list[str]] = {}
+    for page in TEXTS.keys() - TOLD_ELSEWHERE:
+        for line in re.sub(r"\\\n\s*", " ", "".join(blocks(page))).splitlines():
+            match = re.search(r"-m runner (.*)", line)
+            if match and not PLACEHOLDER.search(match[1]):
+                words = shlex.split(re.split(r"\s{3,}| +#", match[1])[0])
+                found[" ".join(words)] = words
+    return [found[line] for line in sorted(found)]
 
 
 def test_there_is_something_to_test() -> None:
@@ -59,6 +73,33 @@ def test_every_command_line_is_spelt_right(words: list[str], tmp_path: Path, mon
     elif verb:
         return
     overrides.checked(shorthand.written_out(words), VERBS)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as the usual renderers make them."""
+    plain = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    heads = [
+        re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in re.findall(r"^#+ (.*)$", plain, re.MULTILINE)
+    ]
+    return set(heads)
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_link_leads_somewhere(page: str) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", TEXTS[page], flags=re.DOTALL))
+    for link in links:
+        if link.startswith("https://"):
+            continue
+        place, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / place if place else ROOT / page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_every_page_stands_in_the_index() -> None:
+    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", TEXTS["docs/README.md"]))
+    assert listed == {Path(page).name for page in TEXTS if page.startswith("docs/")} - {"README.md"}
 
 
 def test_ones_own_memory(cli: Cli, tmp_path: Path) -> None:
@@ -88,7 +129,7 @@ def test_ones_own_experiment(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_ones_own_labels(cli: Cli, tmp_path: Path) -> None:
-    block = next(block for block in BLOCKS if block.startswith("query,keys"))
+    block = next(block for block in blocks("docs/benchmarks.md") if block.startswith("query,keys"))
     csv, lines, memories = block.split("\n\n")
     (tmp_path / "labels.csv").write_text(csv)
     (tmp_path / "labels.jsonl").write_text(lines)
@@ -105,14 +146,19 @@ def test_ones_own_labels(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_python_of_the_readme(cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recorded_runs_from_python(
+    cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = cli("-m", "+arm=no_memory,oracle", "harness.settings.scenarios=40", "harness.settings.questions=2")
     assert done.returncode == 0, done.stderr
     a, b = runs_in(tmp_path)
-    code = next(block for block in BLOCKS if "from runner.gate import compare" in block)
-    code = code.replace("outputs/…/0-arms_off", str(a)).replace("outputs/…/1-arms_on", str(b))
-    exec(compile(code, "README.md", "exec"), {})
-    assert "pass" in capsys.readouterr().out
+    code = next(block for block in blocks("docs/python.md") if "from runner.gate import compare" in block)
+    sweep = "outputs/2026-11-30/093512-123456"
+    code = code.replace(f"{sweep}/0-arms_off", str(a)).replace(f"{sweep}/1-arms_on", str(b))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/python.md", "exec"), {})
+    assert "PASS" in capsys.readouterr().out
+    assert json.loads((tmp_path / "pair.json").read_text())["outcome"] == "pass"
 
 
 def test_exit_codes_are_those_of_the_program() -> None:
@@ -126,7 +172,7 @@ def test_exit_codes_are_those_of_the_program() -> None:
 @pytest.mark.long
 def test_a_setting_of_ones_own_is_swept(cli: Cli, tmp_path: Path) -> None:
     """The second block of Python of the section, pasted into the system, with the arm's line and the command."""
-    block = next(b for b in BLOCKS if "class Settings(Strict)" in b)
+    block = next(b for b in blocks("docs/your-own-memory.md") if "class Settings(Strict)" in b)
     head, _, tail = block.partition("class Notebook(EmbeddedSystem):")
     text = FILES["mine/system/notebook.py"].replace('"""A memory', "", 0)
     text = text.replace("class Notebook(EmbeddedSystem):", f"{head}\n\nclass Notebook(EmbeddedSystem):{tail}")

@@ -32,8 +32,9 @@ class Metrics:
     """
 
     def __init__(self, declared: Iterable[Metric] | None, name: str = "") -> None:
+        self._earlier = declared is None
         self._own = {metric.name: metric for metric in declared or ()}
-        theirs = self._own.values() if declared is not None else shipped_metrics(name)
+        theirs = shipped_metrics(name) if declared is None else self._own.values()
         self._known = {metric.name: metric for metric in (*RUNNERS, *theirs)}
 
     def __getitem__(self, name: str) -> Metric | None:
@@ -51,6 +52,8 @@ class Metrics:
 
     def columns(self, headline: str, axis: str, k: int, measured: Collection[str]) -> list[Metric]:
         """Return the columns of a table, in their order: the headline first, then what was measured.
+
+        A record without declarations keeps the order that its table had when it was made.
 
         Parameters
         ----------
@@ -72,6 +75,8 @@ class Metrics:
         ordered += [metric for metric in lexical_answers.METRICS if metric.shown == axis]
         ordered += [metric for metric in theirs if metric.shown == "always"]
         shown = {metric.name: metric for metric in (at_depth(one, k) for one in ordered) if metric.name in measured}
+        if self._earlier and headline in shown:
+            return list(shown.values())
         first = at_depth(self[headline] or Metric(headline), k, headline)
         return [first, *(metric for name, metric in shown.items() if name != headline)]
 
@@ -79,7 +84,7 @@ class Metrics:
 def metrics_of(about: About | Mapping[str, Any]) -> Metrics:
     """Return the metrics of a recorded run."""
     about = _typed(about)
-    return Metrics(about.metrics, about.name)
+    return Metrics(None if about.metrics is msgspec.UNSET else about.metrics, about.name)
 
 
 def _typed(about: About | Mapping[str, Any]) -> About:
@@ -89,9 +94,7 @@ def _typed(about: About | Mapping[str, Any]) -> About:
 def pairs_of(about: About | Mapping[str, Any]) -> dict[str, PairProduct]:
     """Return the metrics of pairs that a summary of this run has, by name."""
     about = _typed(about)
-    if about.metrics is not None:
-        return made_of_pairs(about.metrics)
-    return made_of_pairs(catalogue().values()) if about.paired else {}
+    return made_of_pairs(about.metrics or (catalogue().values() if about.paired else ()))
 
 
 def label_f1_of(about: About | Mapping[str, Any]) -> tuple[str, LabelF1] | None:

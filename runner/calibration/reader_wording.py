@@ -7,7 +7,7 @@ from typing import Any, Final
 from runner.calibration import templates
 from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, Probe, tells
 from runner.config import ModelConfig
-from runner.llm import Request, Requests, instrument_params
+from runner.llm import Request, RequestBuilder, instrument_params
 from runner.llm.template import Template
 
 READER: Final = "reader"
@@ -34,15 +34,15 @@ class Rephrasing:
         self._config = config
         self._answer = Template.load("reader/prompts", "probe_answer", "probe prompt", answer, answer)
         self._vague = Template.load("reader/prompts", "probe_vague", "probe prompt", question, question)
-        self._requests = Requests(config)
+        self._requests = RequestBuilder(config)
 
     def request(self, probe: Probe) -> Request:
         """What to send for one probe."""
         parts = {"question": probe.item.question.text, "context": probe.text}
         if probe.kind == VAGUE:
-            return self._requests.of(self._vague.fill({"question": probe.item.question.text}), parts)
+            return self._requests.build(self._vague.fill({"question": probe.item.question.text}), parts)
         values = {"question": probe.item.question.text, "answer": probe.fact}
-        return self._requests.of(self._answer.fill(values), parts)
+        return self._requests.build(self._answer.fill(values), parts)
 
     def accepted(self, probe: Probe, reply: str) -> str | None:
         """The reply as the text of a probe, or ``None`` when the template is to be used (:data:`CHECK`)."""

@@ -85,7 +85,7 @@ def _design(typed: dict[str, Any], sizes: Any, mode: Mode, notes: list[str]) -> 
     n, clusters = typed.get("n"), typed.get("clusters")
     if sizes is not None:
         if n is None and clusters is None:
-            return Design.of(sizes, mode)
+            return Design.from_sizes(sizes, mode)
         size = float(sizes.sum()) / sizes.size
         if n is None:
             n = max(1, round(clusters * size))

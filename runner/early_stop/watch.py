@@ -125,7 +125,7 @@ class Watch:
         self._counted[item] = not (fine and self._ok[place] and np.isnan(value) and np.isnan(there))
         self._lost_here[item] = self._counted[item] and np.isnan(value)
         self._lost_there[item] = self._counted[item] and np.isnan(there)
-        self.signs.take(item, value - there)
+        self.signs.add(item, value - there)
         return self.stops
 
     @property

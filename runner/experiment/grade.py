@@ -11,7 +11,7 @@ from runner.experiment.lexical_answers import Simplifying
 from runner.experiment.model_calls import Ledger
 from runner.llm import Model, Request
 from runner.llm.judge import Judge
-from runner.llm.judge_replies import of_points
+from runner.llm.judge_replies import label_of_points
 from runner.safe import mask
 from runner.stats.agreement import majority_label
 from runner.types import JUDGE_ERROR, JUDGE_SCORE, READER_ERROR, STATUSES, Label, Question, Row, Texts
@@ -38,7 +38,7 @@ class Grading:
             return asked
         # One call a point, one after the other: the benchmark's score is their mean.
         labels = [await self._graded(question, request, repeat, row, models) for request in asked]
-        return of_points(labels) if question.gold.points else labels[0]
+        return label_of_points(labels) if question.gold.points else labels[0]
 
     async def _graded(self, question: Question, request: Request, repeat: int, row: Row, models: list[str]) -> Label:
         try:

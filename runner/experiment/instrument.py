@@ -66,7 +66,7 @@ def instrument(ready: PreparedExperiment, opened: Provenance) -> dict[str, Any]:
             "rubrics": list(harness.rubrics),
             "macro": harness.macro,
             "tags": list(harness.tags),
-            **({"metrics": msgspec.to_builtins(harness.metrics)} if harness.metrics else {}),
+            "metrics": msgspec.to_builtins(harness.metrics),
             "thresholds": harness.thresholds(),
         },
         "census": {

@@ -12,7 +12,7 @@ from runner.config import Experiment, ModelConfig
 from runner.errors import ConfigError, EndpointUnusable, ModelFault
 from runner.experiment.answer import complete
 from runner.experiment.model_calls import Ledger
-from runner.llm import Model, Requests, instrument_params
+from runner.llm import Model, RequestBuilder, instrument_params
 from runner.llm.template import Template
 from runner.score.lexical import is_abstention
 from runner.score.lexical_answers import lexical_scores, simplified_by_rule
@@ -89,7 +89,7 @@ class Simplifying:
 
     def __init__(self, simplifier: Simplifier, model: Model | None, ledger: Ledger) -> None:
         self._template = simplifier.template
-        self._requests = Requests(simplifier.config) if simplifier.config is not None else None
+        self._requests = RequestBuilder(simplifier.config) if simplifier.config is not None else None
         self._model, self._ledger = model, ledger
 
     async def scores(self, question: Question, answer: str, repeat: int, row: Row) -> dict[str, float | None]:
@@ -116,7 +116,7 @@ class Simplifying:
         assert self._requests is not None
         assert self._model is not None
         values = {"question": question.reading or question.text, "answer": answer}
-        request = self._requests.of(self._template.fill(values), values)
+        request = self._requests.build(self._template.fill(values), values)
         try:
             reply = await complete(self._ledger, self._model, request, question, "simplify", repeat, row)
         except EndpointUnusable:

@@ -44,14 +44,14 @@ class Request:
         return "\n\n".join(message["content"] for message in self.messages)
 
 
-class Requests:
+class RequestBuilder:
     """Makes the requests of one model; hashes what they share only once."""
 
     def __init__(self, config: ModelConfig) -> None:
         fixed = [config.provider, config.model, instrument_params(config)]
         self._prefix = hashlib.sha256(digest(fixed).encode())
 
-    def of(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
+    def build(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
         sha = self._prefix.copy()
         for message in messages:
             for text in (message["role"], message["content"]):
@@ -173,7 +173,7 @@ def _check_params(config: ModelConfig) -> None:
 
 
 def instrument_params(config: ModelConfig) -> dict[str, Any]:
-    """What decides the replies of a model besides its name and its prompt; runs compare only when it is the same.
+    """Return the parameters that decide a model's replies besides name and prompt; runs compare only if they match.
 
     The parameters as they are sent, and for a command its words and where in its output the reply is found.
     """

@@ -17,7 +17,7 @@ from runner.config import ModelConfig
 from runner.errors import ConfigError
 from runner.http import start_of
 from runner.llm import Model, Request, estimated
-from runner.llm.endpoint import Answer, Channel
+from runner.llm.endpoint import Channel, ResponseBody
 from runner.llm.prices import Prices
 from runner.types import Completion, Usage
 
@@ -56,7 +56,7 @@ class _Body(msgspec.Struct):
 
 
 class _Paid(msgspec.Struct):
-    """What is still read of a body that is no chat completion."""
+    """The price of a body that is not a chat completion."""
 
     model: Any = None
     usage: Any = None
@@ -126,8 +126,8 @@ class ChatModel(Model):
     async def close(self) -> None:
         await self._channel.close()
 
-    def _paid(self, request: Request, answer: Answer) -> Usage | None:
-        """What an answer of no use says that it cost, or ``None`` when it says nothing."""
+    def _paid(self, request: Request, answer: ResponseBody) -> Usage | None:
+        """Return the cost that a useless answer states, or ``None`` when it states none."""
         try:
             body = _decode_paid(answer.body)
         except _BROKEN:
@@ -136,7 +136,7 @@ class ChatModel(Model):
         tokens = _tokens(body.usage)
         return self._usage(request, "", served, tokens, answer) if tokens is not None else None
 
-    def _usage(self, request: Request, text: str, served: str, tokens: _Tokens | None, answer: Answer) -> Usage:
+    def _usage(self, request: Request, text: str, served: str, tokens: _Tokens | None, answer: ResponseBody) -> Usage:
         model = served or self.config.model
         if tokens is None:
             guess = estimated(request.prompt, text, model, self._prices)

@@ -86,7 +86,7 @@ async def release(endpoint: Endpoint) -> None:
     await asyncio.sleep(0)  # the transports close in the next turn of the loop
 
 
-class Answer(NamedTuple):
+class ResponseBody(NamedTuple):
     """The body of a 2xx answer, the requests that it took, and the seconds of the last of them."""
 
     body: bytes
@@ -128,7 +128,7 @@ class Channel:
         self._policy = Policy(attempts=config.attempts, timeout_s=config.timeout_s, deadline_s=config.deadline_s)
         self._slots = asyncio.Semaphore(config.concurrency)
 
-    async def post(self, body: bytes) -> Answer:
+    async def post(self, body: bytes) -> ResponseBody:
         """Send a JSON body until a good answer comes back.
 
         Raises
@@ -176,7 +176,7 @@ class Channel:
         # The SDK wraps most of what fails while sending, and lets pass what its transport does not know.
         except (openai.APIConnectionError, httpx2.RequestError, aiohttp.ClientError, OSError) as error:
             raise self._broken(error, gate.succeeded) from None
-        return Answer(reply.body, sent, seconds)
+        return ResponseBody(reply.body, sent, seconds)
 
     async def close(self) -> None:
         """Let go of the endpoint."""
@@ -216,7 +216,7 @@ _OPTIONS: Final[Any] = {"headers": {"Content-Type": "application/json"}}
 
 
 def _cause(error: BaseException) -> tuple[str, bool]:
-    """What really broke, and whether no connection was made at all.
+    """Return the underlying error, and whether no connection was made at all.
 
     The SDK's aiohttp transport reports every broken connection as a connect timeout; the truth is in the chain.
     """
@@ -235,7 +235,7 @@ def _cause(error: BaseException) -> tuple[str, bool]:
 
 
 def base_url_of(config: ModelConfig) -> str:
-    """Where the model is: the config's ``base_url``, else ``OPENAI_BASE_URL``, else the public API.
+    """Return the model's address: the config's ``base_url``, else ``OPENAI_BASE_URL``, else the public API.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from runner.config import ModelConfig
 from runner.errors import ConfigError
-from runner.llm import Request, Requests
+from runner.llm import Request, RequestBuilder
 from runner.llm.judge_replies import READINGS, parse
 from runner.llm.template import Template
 from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, Completion, Label, Question
@@ -55,7 +55,7 @@ class Judge:
         self._own: dict[str, Template] = {}
         for name in rubrics:
             self._of_benchmark(name)
-        self._requests = Requests(config)
+        self._requests = RequestBuilder(config)
         self.rubric_sha256 = self._rubric.sha256
         self.abstain_rubric_sha256 = self._abstain.sha256
 
@@ -91,7 +91,7 @@ class Judge:
         return asked
 
     def request(self, question: Question, answer: str, point: str = "") -> Request | Label:
-        """What to send for one answer, or its label when no model is needed.
+        """Build the request for one answer, or return its label when no model is needed.
 
         An explicit refusal is ABSTAIN where there is an answer to give and CORRECT where there is none; a benchmark's
         own rubric grades refusals as well.
@@ -116,7 +116,7 @@ class Judge:
         }
         template = self._template(question)
         parts = {**values, "gold": "\n".join(golds), "abstain": "yes" if abstain else "", "reply": template.reply}
-        return self._requests.of(template.fill(values), parts)
+        return self._requests.build(template.fill(values), parts)
 
     def label(self, question: Question, completion: Completion) -> Label:
         """The label of a reply: one of ``LABELS``, or ``judge_unparseable`` with the start of the reply."""

@@ -1,4 +1,4 @@
-"""What a judge's reply says, read strictly: exactly one verdict, or ``judge_unparseable``.
+"""Read a judge's reply strictly: exactly one verdict, or ``judge_unparseable``.
 
 A rubric file names the reading that its replies want: ``label`` (CORRECT, WRONG or ABSTAIN), ``yes-no`` (the first
 word, never a "yes" somewhere in a sentence), ``score`` (0, 0.5 or 1 for one point of a rubric), ``whole-score`` (the
@@ -62,12 +62,12 @@ def yes_no(text: str) -> Label:
     return Label(value=JUDGE_UNPARSEABLE, reason=f"neither yes nor no: {start_of(text)}")
 
 
-def scored(text: str) -> Label:
+def point_score(text: str) -> Label:
     """One point of a rubric: 1, 0.5 or 0, as ``{"score": …}`` or as the first line.
 
-    >>> scored('{"score": 0.5, "reason": "half of it"}').score
+    >>> point_score('{"score": 0.5, "reason": "half of it"}').score
     0.5
-    >>> scored("0.7").value
+    >>> point_score("0.7").value
     'judge_unparseable'
     """
     said: list[tuple[float, str]] = []
@@ -85,13 +85,13 @@ def scored(text: str) -> Label:
     return Label(value=CORRECT if score >= _HALF else WRONG, reason=" ".join(reason.split())[:500], score=score)
 
 
-def whole(text: str) -> Label:
-    """As :func:`scored`, and half a point is none: the published code of BEAM casts a score to a whole number.
+def whole_score(text: str) -> Label:
+    """Read a score as :func:`point_score` does, half a point as none: some published code casts it to an integer.
 
-    >>> whole('{"score": 0.5, "reason": "half of it"}').score
+    >>> whole_score('{"score": 0.5, "reason": "half of it"}').score
     0.0
     """
-    label = scored(text)
+    label = point_score(text)
     if label.score is None:
         return label
     met = label.score >= 1
@@ -122,10 +122,10 @@ def summary(text: str) -> Label:
     return Label(value=CORRECT if score >= _HALF else WRONG, reason=" ".join(reason.split())[:500], score=score)
 
 
-def entailed(text: str) -> Label:
+def entailment_label(text: str) -> Label:
     """CORRECT for a reply that says entailment, WRONG for neutral and contradiction.
 
-    >>> [entailed(reply).value for reply in ("Entailment.", "contradiction", "entailment or neutral")]
+    >>> [entailment_label(reply).value for reply in ("Entailment.", "contradiction", "entailment or neutral")]
     ['CORRECT', 'WRONG', 'judge_unparseable']
     """
     said = nli(text)
@@ -134,7 +134,7 @@ def entailed(text: str) -> Label:
     return Label(value=CORRECT if said.value == "entailment" else WRONG, reason=said.value)
 
 
-def of_points(labels: list[Label]) -> Label:
+def label_of_points(labels: list[Label]) -> Label:
     """One label of all points of a rubric: their mean score; the first fault is the whole's."""
     fault = next((label for label in labels if label.score is None), None)
     if fault is not None:
@@ -147,10 +147,10 @@ def of_points(labels: list[Label]) -> Label:
 READINGS: Final[Mapping[str, Callable[[str], Label]]] = {
     "label": parse,
     "yes-no": yes_no,
-    "score": scored,
-    "whole-score": whole,
+    "score": point_score,
+    "whole-score": whole_score,
     "summary": summary,
-    "entailment": entailed,
+    "entailment": entailment_label,
 }
 
 

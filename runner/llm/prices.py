@@ -1,4 +1,4 @@
-"""What a model costs: a dated file of list prices, and ``None`` for what it does not list.
+"""Prices of models: a dated file of list prices, and ``None`` for a model that it does not list.
 
 The file is JSON: ``{"date", "source", "currency": "USD", "unit": "per million tokens", "models": {name: {"input",
 "cached", "output"}}}``. ``cached`` may be left out: cached tokens then cost what others do.

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from runner.config import ModelConfig
-from runner.llm import Request, Requests
+from runner.llm import Request, RequestBuilder
 from runner.llm.template import Template
 from runner.types import Question
 
@@ -41,16 +41,16 @@ class Reader:
     def __init__(self, config: ModelConfig, prompts: Iterable[str] = ()) -> None:
         self._template = _load(config.prompt, "reader.prompt")
         self._own = {name: _load(name, "the benchmark's prompt") for name in prompts}
-        self._requests = Requests(config)
+        self._requests = RequestBuilder(config)
         own = " ".join(f"{name}@{self._own[name].sha256}" for name in sorted(self._own))
         self.identity = own or self._template.sha256
 
     def request(self, question: Question, context: str) -> Request:
-        """What to send for one question. ``context`` is empty for the no-memory floor."""
+        """Build the request for one question. ``context`` is empty for the no-memory floor."""
         template = self._own[question.prompt] if question.prompt else self._template
         asked = question.reading or question.text
         values = {"context": context or "(nothing was retrieved)", "question": asked, "now": spelled(question.now)}
-        return self._requests.of(template.fill(values), {"context": context, "question": asked})
+        return self._requests.build(template.fill(values), {"context": context, "question": asked})
 
 
 def _load(name: str, key: str) -> Template:

@@ -48,7 +48,7 @@ def majority_label(labels: Sequence[str]) -> str:
 
 
 def flipped(labels: Sequence[str]) -> bool | None:
-    """Whether an item's valid repeats differ; ``None`` when fewer than two are valid."""
+    """Return whether an item's valid repeats differ; ``None`` when fewer than two are valid."""
     valid = valid_labels(labels)
     return len(set(valid)) > 1 if len(valid) >= 2 else None
 

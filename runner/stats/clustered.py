@@ -1,4 +1,4 @@
-"""What a handful of clusters can say: intervals that widen for their fewness, exact tests, and who dominates."""
+"""Intervals and exact tests for few clusters, and the measure of one that dominates."""
 
 from __future__ import annotations
 

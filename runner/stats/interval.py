@@ -1,4 +1,4 @@
-"""Which interval decides: the rule ``gate.interval``.
+"""The rule ``gate.interval``: it picks the interval that decides.
 
 Percentile intervals are too narrow for few clusters. Simulated with 500 items and an intraclass correlation of 0.1,
 the nominal 95 % covered 85 % with 6 clusters and 89 % with 10, and false passes were 6.8 % and 5.5 % where 2.5 % are
@@ -70,7 +70,7 @@ class Decision(Exportable):
 
     @property
     def factor(self) -> float:
-        """By how much wider than the normal one an interval of this kind is: f(k), or t(.975, g_eff − 1)/1.96.
+        """Return the width of this kind of interval over that of the normal one: f(k), or t(.975, g_eff − 1)/1.96.
 
         What the interval loses, the minimum detectable effect loses too.
         """
@@ -82,17 +82,17 @@ class Decision(Exportable):
 
 
 def one_item_each(counts: Floats) -> bool:
-    """Whether every cluster is a single item."""
+    """Return whether every cluster is a single item."""
     return bool(np.all(counts == 1))
 
 
 def is_dominated(counts: Floats) -> bool:
-    """Whether one cluster has over half of the items, or g_eff < k/2."""
+    """Return whether one cluster has over half of the items, or g_eff < k/2."""
     return bool(counts.max() > counts.sum() / 2 or effective_clusters(counts) < counts.size / 2)
 
 
 def check_mode(mode: str) -> None:
-    """Refuse a mode that there is not.
+    """Refuse a mode that does not exist.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Two judges of the same answers: how often they agree, and which of them accepts what the other does not.
+"""Agreement of two judges over the same answers, and which of them accepts what the other does not.
 
 Agreement alone hides a direction: a judge that rejects valid paraphrases errs one way only, which moves every score,
 where as many errors in both directions would not.
@@ -53,7 +53,7 @@ class Disagreement(Exportable):
 
     @property
     def direction(self) -> Direction | None:
-        """Which way the judge errs, where the McNemar test finds one at 5 %."""
+        """The direction in which the judge errs, where the McNemar test finds one at 5 %."""
         if self.mcnemar_p >= _LEVEL:
             return None
         return "harsher" if self.only_reference > self.only_judge else "more lenient"

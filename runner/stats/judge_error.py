@@ -1,4 +1,4 @@
-"""What a judge's own errors do to a difference between arms.
+"""The effect of a judge's own errors on a difference between arms, and its correction.
 
 A judge that passes right answers at rate TPR and wrong ones at FPR shows TPR·p + FPR·(1 − p) for a true accuracy p, so
 a difference shrinks by Youden's J = TPR − FPR. Dividing by J undoes that (Rogan and Gladen 1978), provided that both
@@ -26,7 +26,7 @@ _Z: Final = 1.959963984540054  # 97.5 % point of the normal
 
 @dataclass(frozen=True)
 class JudgeRates(Exportable):
-    """How a judge graded probes whose truth is known.
+    """A judge's grades of probes whose truth is known.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Would the verdict stand without any one cluster?
+"""The verdict without each cluster in turn: does it stand?
 
 Asked of the resamples that happen to lack it, which are a bootstrap of the other clusters (jackknife-after-bootstrap,
 Efron 1992), so that nothing is drawn again. Below 30 clusters every one is tried; from there on, where none should
@@ -33,7 +33,7 @@ def has_leverage(
     min_delta: float,
     band: float,
 ) -> bool:
-    """Whether the verdict changes without one cluster.
+    """Return whether the verdict changes without one cluster.
 
     Parameters
     ----------

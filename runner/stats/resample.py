@@ -36,7 +36,7 @@ _CHUNK_ROWS: Final = 500
 
 @dataclass(frozen=True, eq=False)
 class ClusterSums:
-    """What the bootstrap needs of the items, a row a metric (or arm, or category) and a column a cluster.
+    """Sums and counts of the items: one row per metric (or arm, or category), one column per cluster.
 
     Attributes
     ----------
@@ -278,7 +278,7 @@ class Resampler:
         return (out[0] if flat else out), absent
 
     def _weights(self) -> Iterator[Floats]:
-        """How often each cluster was drawn, some resamples at a time: arrays of shape (k, r)."""
+        """Yield how often each cluster was drawn, some resamples at a time: arrays of shape (k, r)."""
         if self.clusters * self.resamples <= _KEPT_CELLS:
             yield _kept_weights(self)
             return

@@ -57,7 +57,7 @@ def log_e_value(wins: int, losses: int) -> float:
 
 
 def is_decided(wins: int, losses: int, alpha: float = ALPHA) -> bool:
-    """Whether a watched run may stop: E ≥ 1/α.
+    """Return whether a watched run may stop: E ≥ 1/α.
 
     Raises
     ------
@@ -169,12 +169,12 @@ class SignWatch:
 
     @property
     def single(self) -> bool:
-        """Whether every cluster is a single item."""
+        """Return whether every cluster is a single item."""
         return self.clusters == self._cluster.size
 
     @property
     def e_value(self) -> float:
-        """As it stands now."""
+        """The e-value of the items so far."""
         return discordant_e_value(self.wins, self.losses)
 
     @property
@@ -182,8 +182,8 @@ class SignWatch:
         """1 over the greatest e-value so far: a p-value that holds whenever one stops (Ville)."""
         return math.exp(-self._peak)
 
-    def take(self, item: int, delta: float) -> bool:
-        """An item finished; whether the comparison is decided, now or before.
+    def add(self, item: int, delta: float) -> bool:
+        """Take in a finished item; return whether the comparison is decided, now or before.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Long tables to paired arrays: what a notebook has before it has arms.
+"""Long tables to paired arrays, strict about ids and repeats.
 
 Every function here is strict about ids: an id that is missing on one side, or stands twice, is an error and never a
 dropped row, because an arm must not choose its own denominator.

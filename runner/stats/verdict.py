@@ -37,7 +37,7 @@ _MDE_NOTES: Final[dict[MdeNote, str]] = {
 
 @dataclass(frozen=True)
 class Verdict(Exportable):
-    """What a gate says of one pair, in the unit of the values compared (0.04 is four points of 0/1 labels).
+    """The verdict on one pair, in the unit of the values compared (0.04 is four points of 0/1 labels).
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def verdict_of(
 
 
 def excludes_zero(null: Verdict) -> bool:
-    """Whether the deciding interval of an A/A pair excludes 0, which an honest one does by chance 2.5 % a side."""
+    """Return whether the deciding interval of an A/A pair excludes 0; by chance it does in 2.5 % of cases per side."""
     interval = null.deciding
     return null.clusters >= TOO_FEW and interval is not None and (interval.low > GUARD or interval.high < -GUARD)
 

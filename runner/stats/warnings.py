@@ -1,4 +1,4 @@
-"""What so few units leave possible that the interval does not show: ties, clusters all alike, few discordant pairs.
+"""Warnings about samples too small for their interval: ties, clusters all alike, few discordant pairs.
 
 A bootstrap knows only the differences that it has seen. Where it has seen none, or all clusters agree, its interval has
 no width; what bounds the truth then is the number of independent units: with none of k differing, a share of
@@ -35,7 +35,7 @@ def tie_bound(units: float, scale: float) -> Bounds:
 def lacks_spread(
     shown: Bounds, delta: float, min_delta: float, variance: float, n: int, units: float, scale: float
 ) -> bool:
-    """Whether clusters agree more closely than chance would let them, and are too few for that to mean anything.
+    """Return whether clusters agree more closely than chance would let them and are too few for that to mean anything.
 
     That is, the percentile interval is under a quarter as wide as that of independent items would be (or has no width),
     and the share of clusters that could be otherwise unseen would carry the difference across ``min_delta``.
@@ -59,7 +59,7 @@ def lacks_spread(
 
 
 def is_fragile(companion: float, wins: int, losses: int, min_delta: float, units: float, scale: float) -> bool:
-    """Whether a pass rests on too little: the exact test does not confirm it, or it hangs on a handful of pairs.
+    """Return whether a pass rests on too little: the exact test does not confirm it, or only a handful of pairs differ.
 
     Against a threshold of 0 or more a pass needs pairs that B won, and fewer than 6 discordant ones prove nothing.
     Against a negative threshold few discordant pairs are what one hopes to see, so that their number alone says

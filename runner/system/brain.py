@@ -16,7 +16,6 @@ comes back is one text: it has no sources, and recall is not measurable on it. F
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -25,21 +24,19 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from runner.config import ArmConfig
-from runner.errors import ConfigError
 from runner.http import start_of
-from runner.process import exit_of
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
 from runner.system._bridge.bridge import Bridge, BridgeSettings
 from runner.system._bridge.declared import UNKNOWN, Settled
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.json_lines import JsonLinesClient
+from runner.system._bridge.one_shot import finish
 from runner.system._bridge.process import ArmProcess, ProcessSettings, Timeouts, build_of, placeholders
 from runner.system._bridge.process_pool import Pool
 from runner.system._retrieval.hits import within
 from runner.types import Checkpoint, Event, Hit, Query, Retrieval
 
 _CHARS_A_TOKEN: Final = 4  # as that benchmark counts
-_PROBE_MAX: Final = 1_000_000  # bytes of what it prints
 _KINDS: Final = {"commit": "note"}  # of ours, those that it has not
 
 
@@ -61,11 +58,11 @@ class Brain(Bridge):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        wrong = placeholders(self.settings, (), "arm.settings.")
-        if wrong:
-            raise ConfigError(wrong)
         self._pool: Pool[JsonLinesClient] = Pool(self._start, 1, each=self.settings.one_per_scenario)
         self.searches = None if self.settings.one_per_scenario else 1
+
+    def _problems(self) -> list[str]:
+        return placeholders(self.settings, (), "arm.settings.")
 
     async def _open(self, opening: Opening) -> Settled:
         if self.settings.probe:
@@ -92,17 +89,10 @@ class Brain(Bridge):
         """Ask whether it can run at all: a process of its own, which says why not on its last line."""
         serving = self.settings.model_copy(update={"command": [*self.settings.command, "--probe"]})
         served = await ArmProcess.start(serving)
-        child, seconds = served.child, self.settings.timeouts.start
         try:
-            async with asyncio.timeout(seconds):
-                await asyncio.gather(child.feed(b"", last=True), child.read(_PROBE_MAX), child.listen())
-                code = await child.wait()
-        except TimeoutError:
-            raise BridgeError(f"its --probe took longer than {seconds:g} s and was killed{child.said()}") from None
+            await finish(served.child, "its --probe", self.settings.timeouts.start)
         finally:
             await served.kill()
-        if code != 0:
-            raise BridgeError(f"its --probe {exit_of(code)}{child.said()}")
 
     async def _start(self) -> JsonLinesClient:
         link = JsonLinesClient(await ArmProcess.start(self.settings), 1)

@@ -34,7 +34,6 @@ from msgspec.structs import replace
 from pydantic import Field, field_validator
 
 from runner.config import ArmConfig
-from runner.errors import ConfigError
 from runner.http import start_of
 from runner.system import Opening
 from runner.system._bridge.answers import AnswerPaths, UsagePaths, answer_of
@@ -87,9 +86,6 @@ class CommandSystem(Bridge):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        wrong = placeholders(self.settings, (), "arm.settings.")
-        if wrong:
-            raise ConfigError(wrong)
         self._ops: frozenset[str] = frozenset(self.settings.ops or ())
         self._knobs: dict[str, Any] = dict(self.knobs.model_extra or {})
         self._about: dict[str, Any] | None = None  # what the first process answered to a probe
@@ -100,21 +96,22 @@ class CommandSystem(Bridge):
         )
         self.searches = self.settings.in_flight * self.settings.processes
 
+    def _problems(self) -> list[str]:
+        return placeholders(self.settings, (), "arm.settings.")
+
     # --- processes --------------------------------------------------------------------------------------------------
 
     async def _open(self, opening: Opening) -> Settled:
         await self._pool.first()
         about = self._about or {}
         self._check_knobs(about.get("knobs"))
-        settled = self._settled(
+        return self._settled(
             SelfDescription.of(about),
             code=build_of(self.settings),
             given={"namespaces": True} if self.settings.one_per_scenario else {},
             extra={"probe": "answered" if about else "not answered"},
+            lacks="" if "drop_derived" in self._ops else "op 'drop_derived'",
         )
-        if settled.capabilities.durable and "drop_derived" not in self._ops:
-            raise BridgeError("it is declared durable and has no op 'drop_derived', so that nobody can find out")
-        return settled
 
     async def _start(self) -> JsonLinesClient:
         link = JsonLinesClient(await ArmProcess.start(self.settings), self.settings.in_flight)

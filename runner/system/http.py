@@ -26,11 +26,10 @@ from pydantic import Field
 
 from runner.config import ArmConfig
 from runner.dotted import at, described
-from runner.errors import ConfigError
 from runner.http import Reply, start_of
 from runner.system import Opening
 from runner.system._bridge.answers import answer_of
-from runner.system._bridge.bridge import Bridge, BridgeSettings
+from runner.system._bridge.bridge import BridgeSettings
 from runner.system._bridge.declared import SelfDescription, Settled
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hits import hits_of
@@ -40,14 +39,14 @@ from runner.system._bridge.http_client import (
     Limits,
     header_problems,
     headers_of,
-    is_page,
     json_of,
     problems_of,
 )
-from runner.system._bridge.http_requests import About, Ask, Call, Search, Settle, Write
+from runner.system._bridge.http_requests import About, Ask, Call, Search, Settle, Write, parts_of, send
 from runner.system._bridge.polling import until
 from runner.system._bridge.server_process import ServerProcess, ServerSettings
-from runner.system._bridge.template import EVENT, QUERY, fill, fill_text, named, of_event, of_query, unknown, url_part
+from runner.system._bridge.template import EVENT, QUERY, fill_text, named, of_query, unknown
+from runner.system._bridge.templated import TemplatedBridge, check_taken
 from runner.types import Answer, Event, Query, Retrieval
 
 
@@ -69,7 +68,7 @@ class HttpSettings(BridgeSettings):
     limits: Limits = Limits()
 
 
-class HttpSystem(Bridge):
+class HttpSystem(TemplatedBridge):
     """A server that is asked over HTTP."""
 
     Settings = HttpSettings
@@ -77,31 +76,24 @@ class HttpSystem(Bridge):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        self._knobs = {f"knobs.{name}": value for name, value in (self.knobs.model_extra or {}).items()}
-        wrong = self._problems()
-        if wrong:
-            raise ConfigError(wrong)
-        self._host: ServerProcess | None = None
         self._server: HttpClient | None = None
         self._jobs: dict[str, list[Any]] = {}
         self.searches = self.settings.limits.concurrency
 
-    # --- checks -----------------------------------------------------------------------------------------------------
-
     def _problems(self) -> list[str]:
-        settings, key = self.settings, "arm.settings."
+        settings, write, key = self.settings, self.settings.write, "arm.settings."
         port = ["port"] if settings.serve else []
         found = unknown(settings.base_url, port, f"{key}base_url")
         found += [] if found else problems_of(fill_text(settings.base_url, {"port": 1}), f"{key}base_url")
         found += header_problems(settings.headers, f"{key}headers")
         if settings.serve is not None:
             found += settings.serve.problems(f"{key}serve.")
-        write, knobs = settings.write, [*self._knobs]
         batched = "events" in named(write.body)
         if batched != (write.item is not None):
             found.append(f"{key}write: {{events}} in body and the template of each, item, belong together")
         if write.batch > 1 and not batched:
             found.append(f"{key}write.batch: {write.batch} events need {{events}} in body, and item for each of them")
+        found += self._ask_problems(settings.ask, f"no request asks; write {key}ask")
         steps: list[tuple[str, Call | None, Sequence[str]]] = [
             ("about", settings.about, ()),
             ("reset", settings.reset, ("ns",)),
@@ -112,19 +104,8 @@ class HttpSystem(Bridge):
             ("drop_derived", settings.drop_derived, ("ns",)),
             ("erase", settings.erase, ("ns",)),
         ]
-        read: set[str] = set(named(write.item))
-        found += unknown(write.item, [*EVENT, *knobs], f"{key}write.item")
-        for name, step, known in steps:
-            if step is not None:
-                found += unknown(step.path, [*known, *knobs], f"{key}{name}.path")
-                found += unknown(step.body, [*known, *knobs], f"{key}{name}.body")
-                read |= {*named(step.path), *named(step.body)}
-        if settings.ask is not None:
-            found += settings.ask.problems(f"{key}ask.")
-        elif settings.declares.capabilities.answers:
-            found.append(f"{key}declares.capabilities.answers: is true and no request asks; write {key}ask")
-        unread = [name for name in knobs if name not in read]
-        return [*found, *(f"arm.{name}: no request sends it; write {{{name}}} where it belongs" for name in unread)]
+        parts = [("write.item", write.item, EVENT), *parts_of(steps)]
+        return [*found, *self._template_problems(parts, "no request sends it")]
 
     # --- steps ------------------------------------------------------------------------------------------------------
 
@@ -138,28 +119,22 @@ class HttpSystem(Bridge):
         self._server = HttpClient(url, headers, settings.limits)
         if self._host is not None:
             await self._host.start(self._ready)
-        told = SelfDescription.of(await self._about())
+        about = SelfDescription.of(await self._about())
         if settings.about is None and self._host is None:
             await self._server.reach()
-        settled = self._settled(
-            told,
+        return self._settled(
+            about,
             code=self._host.code if self._host else None,
-            given={
-                "answers": settings.ask is not None and self._offers("answers", True),
-                # One that this run starts ends with it, and keeps what its arm says.
-                "existing": self._offers("existing", settings.serve is None),
-            },
+            given=self._driven(asks=settings.ask is not None, starts=settings.serve is not None),
             extra={"base_url": settings.base_url},
+            lacks="" if settings.drop_derived else "request drop_derived",
         )
-        if settled.capabilities.durable and settings.drop_derived is None:
-            raise BridgeError("it is declared durable and has no request drop_derived, so that nobody can find out")
-        return settled
 
     async def _about(self) -> dict[str, Any]:
         about = self.settings.about
         if about is None:
             return {}
-        reply = await self._send("about", about, {})
+        reply = await self._send(about, {})
         answer = json_of(reply, about.path)
         found: dict[str, Any] = {}
         for name in ("build", "embedder", "reranker", "index_revision"):
@@ -182,29 +157,20 @@ class HttpSystem(Bridge):
         if self._host is not None:
             await self._host.revive(self._ready)
         self._jobs[ns] = []
-        await self._send("reset", self.settings.reset, {"ns": ns})
+        await self._send(self.settings.reset, {"ns": ns})
 
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
         write = self.settings.write
-        values: dict[str, Any] = {"ns": ns}
-        if write.item is None:
-            values |= of_event(events[0])
-        else:
-            values["events"] = [fill(write.item, {**of_event(event), **self._knobs}) for event in events]
-        reply = await self._send("write", write, values)
-        if write.taken is not None or write.job is not None:
+        reply = await self._send(write, self._write_values(ns, events, write.item))
+        if write.taken is not None:
             answer = json_of(reply, write.path)
-            taken = at(answer, write.taken)
-            if write.taken is not None and (isinstance(taken, bool) or taken != len(events)):
-                raise BridgeError(
-                    f"{len(events)} events were sent and '{write.taken}' says {start_of(str(taken), 40)}; "
-                    f"the answer is {described(answer)}"
-                )
+            check_taken(at(answer, write.taken), write.taken, events, answer)
+        if write.job is not None:
+            answer = json_of(reply, write.path)
             job = at(answer, write.job)
-            if write.job is not None:
-                if isinstance(job, bool) or not isinstance(job, str | int):
-                    raise BridgeError(f"nothing to wait for at '{write.job}'; the answer is {described(answer)}")
-                self._jobs[ns].append(job)
+            if isinstance(job, bool) or not isinstance(job, str | int):
+                raise BridgeError(f"nothing to wait for at '{write.job}'; the answer is {described(answer)}")
+            self._jobs[ns].append(job)
         return 0
 
     async def _settle(self, ns: str, deadline_s: float) -> None:
@@ -215,7 +181,7 @@ class HttpSystem(Bridge):
 
         async def ready() -> bool:
             while jobs:
-                reply = await self._send("settle", settle, {"ns": ns, "job": jobs[0]})
+                reply = await self._send(settle, {"ns": ns, "job": jobs[0]})
                 if settle.reads and not settle.over(json_of(reply, settle.path)):
                     return False
                 jobs.pop(0)
@@ -225,34 +191,29 @@ class HttpSystem(Bridge):
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         search = self.settings.search
-        reply = await self._send("search", search, {"ns": ns, **of_query(query)})
+        reply = await self._send(search, {"ns": ns, **of_query(query)})
         return Retrieval(hits=hits_of(json_of(reply, search.path), search.hits))
 
     async def _answer(self, ns: str, query: Query) -> Answer:
         ask = self.settings.ask
         assert ask is not None  # it is not asked otherwise
-        reply = await self._send("ask", ask, {"ns": ns, **of_query(query)})
+        reply = await self._send(ask, {"ns": ns, **of_query(query)})
         return answer_of(json_of(reply, ask.path), ask)
 
     async def _drop_derived(self, ns: str) -> None:
         if self.settings.drop_derived is None:
             await super()._drop_derived(ns)
         else:
-            await self._send("drop_derived", self.settings.drop_derived, {"ns": ns})
+            await self._send(self.settings.drop_derived, {"ns": ns})
 
     async def _erase(self, ns: str) -> None:
         self._jobs.pop(ns, None)
-        await self._send("erase", self.settings.erase or self.settings.reset, {"ns": ns})
+        await self._send(self.settings.erase or self.settings.reset, {"ns": ns})
 
-    async def _close(self) -> None:
+    async def _disconnect(self) -> None:
         server, self._server = self._server, None
-        host, self._host = self._host, None
-        try:
-            if server is not None:
-                await server.close()
-        finally:
-            if host is not None:
-                await host.stop()
+        if server is not None:
+            await server.close()
 
     # --- helpers ----------------------------------------------------------------------------------------------------
 
@@ -264,21 +225,8 @@ class HttpSystem(Bridge):
             raise BridgeError("the arm is not open")
         return self._server
 
-    async def _send(self, step: str, request: Call, values: Mapping[str, Any]) -> Reply:
-        filled = {**values, **self._knobs}
-        path = fill_text(request.path, filled, url_part)
-        body = None if request.body is None else fill(request.body, filled)
-        try:
-            reply = await self._the_server().ask(request.method, path, body, request.good)
-        except BridgeError as trouble:
-            if self._host is not None and self._host.why:
-                raise BridgeError(f"{trouble}; {self._host.why}") from None
-            raise
-        if is_page(reply):
-            raise BridgeError(
-                f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}"
-            )
-        return reply
+    async def _send(self, request: Call, values: Mapping[str, Any]) -> Reply:
+        return await self._explained(send(self._the_server(), request, {**values, **self._knobs}))
 
 
 SYSTEM = HttpSystem

@@ -9,21 +9,19 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from msgspec import structs
 
 from runner.config import ArmConfig
-from runner.system import Capabilities, Opening, Prepared, Provenance, build_version, spoken
+from runner.system import Capabilities, Opening, Prepared, Provenance, spoken
 from runner.system._base.library import LibrarySystem
+from runner.system._base.text import clean
 from runner.system._base.threads import once
-from runner.system._retrieval import embedder_providers
 from runner.system._retrieval.embedder import Embedder
 from runner.system._retrieval.hits import within
-from runner.system._retrieval.result_cache import Cache
-from runner.system._retrieval.vector_system import VectorSettings
-from runner.system._retrieval.words import clean
+from runner.system._retrieval.vector_system import Embedding
 from runner.types import Event, Hit, Query, Retrieval
 
 EXTRA: Final = "langgraph"
@@ -39,39 +37,25 @@ class Store:
     items: int = 0
 
 
-class LangGraphStore(LibrarySystem[Store]):
+class LangGraphStore(Embedding, LibrarySystem[Store]):
     """``put`` and ``search``, an item an event, its id the key."""
 
-    Settings = VectorSettings
     capabilities = Capabilities(timestamps=False)  # an item has the time of the wall clock and no other
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        self.cache = Cache(None)
-        self.embedder = embedder_providers.provider(self.settings.embedder)(self.settings.embedder, self.cache)
         self._size = 0  # of a vector
 
     def missing(self) -> str | None:
         if importlib.util.find_spec("langgraph") is None or importlib.util.find_spec("langgraph.store") is None:
             return EXTRA
-        return embedder_providers.missing(self.settings.embedder)
+        return super().missing()
 
     async def open(self, opening: Opening) -> Provenance:
-        self.require()
-        self.cache.open(opening.cache_dir)
-        await self.embedder.open()
+        opened = await super().open(opening)
         await once(_library)
         self._size = len(await once(self.embedder.query, "dimension"))
-        return Provenance(
-            build=f"{build_version(self)}; {_PACKAGE} {importlib.metadata.version(_PACKAGE)}",
-            embedder=self.embedder.identity,
-            fake=self.embedder.fake,
-            extra={"embedder_model": self.settings.embedder.model, "embedder_runtime": self.embedder.where},
-        )
-
-    def sendable(self, event: Event) -> Event:
-        text = clean(event.text)
-        return event if text == event.text else structs.replace(event, text=text)
+        return replace(opened, build=f"{opened.build}; {_PACKAGE} {importlib.metadata.version(_PACKAGE)}")
 
     def create(self, ns: str) -> Store:
         index = {"dims": self._size, "embed": _embeddings(self.embedder), "fields": ["text"]}
@@ -94,11 +78,6 @@ class LangGraphStore(LibrarySystem[Store]):
 
     def held(self, store: Store, ids: frozenset[str]) -> frozenset[str]:
         return ids  # an item an event
-
-    async def close(self) -> None:
-        await super().close()
-        await self.embedder.close()
-        self.cache.close()
 
 
 def _hit(item: Any) -> Hit:

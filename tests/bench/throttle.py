@@ -19,7 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from runner.config import ModelConfig
-from runner.llm import Requests, connect
+from runner.llm import RequestBuilder, connect
 from runner.llm.prices import Prices
 from tests.support.servers import StubProcess
 
@@ -29,7 +29,7 @@ LATENCY_S = 0.2  # long enough that the CPU is not what limits
 
 async def run(url: str, calls: int, workers: int) -> tuple[float, int, int]:
     config = ModelConfig(name="bench", provider="openai", model="m", base_url=url)
-    model, requests = connect(config, Prices.load()), Requests(config)
+    model, requests = connect(config, Prices.load()), RequestBuilder(config)
     numbers = iter(range(calls))
 
     async def worker() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from runner.config import ModelConfig
 from runner.errors import ConfigError, EndpointUnusable, ModelFault
-from runner.llm import Model, Request, Requests, connect
+from runner.llm import Model, Request, RequestBuilder, connect
 from runner.llm.prices import Prices
 from runner.types import Completion
 from tests.support.servers import Stub, closed_port
@@ -24,7 +24,7 @@ def config(url: str | None, **more: Any) -> ModelConfig:
 def ask(chosen: ModelConfig, count: int = 1) -> tuple[list[Any], Model]:
     """Replies or errors, in order, one after another."""
     model = connect(chosen, Prices.load())
-    request = Requests(chosen).of([{"role": "user", "content": "hello you"}])
+    request = RequestBuilder(chosen).of([{"role": "user", "content": "hello you"}])
 
     async def main() -> list[Any]:
         replies: list[Any] = []
@@ -181,7 +181,7 @@ PARAMS: list[tuple[dict[str, Any], int]] = [
 @pytest.mark.parametrize(("params", "out"), PARAMS)
 def test_a_call_is_priced_before_it_is_sent(params: dict[str, Any], out: int) -> None:
     chosen = config("http://127.0.0.1:1/v1", params=params)
-    request = Requests(chosen).of([{"role": "user", "content": "x" * 4_000}])
+    request = RequestBuilder(chosen).of([{"role": "user", "content": "x" * 4_000}])
     assert connect(chosen, Prices.load()).estimate(request) == pytest.approx((1_000 * 0.4 + out * 1.6) / 1e6)
     unlisted = config("http://127.0.0.1:1/v1", model="someone/else")
     assert connect(unlisted, Prices.load()).estimate(request) is None
@@ -223,7 +223,7 @@ def test_a_server_that_dies_in_a_run_fails_calls_not_the_run() -> None:
     async def main(stub: Stub) -> None:
         chosen = config(stub.url)
         model = connect(chosen, Prices.load())
-        request = Requests(chosen).of([{"role": "user", "content": "x"}])
+        request = RequestBuilder(chosen).of([{"role": "user", "content": "x"}])
         await model.complete(request)
         await asyncio.to_thread(stub.__exit__)
         for _ in range(2):  # the idle connection breaks first, then no new one is made
@@ -289,7 +289,7 @@ def test_params_cannot_replace_what_is_asked() -> None:
 def test_reader_and_judge_share_one_client_and_one_gate() -> None:
     async def main(url: str) -> None:
         reader, judge = (connect(config(url, name=name), Prices.load()) for name in ("reader", "judge"))
-        request = Requests(config(url)).of([{"role": "user", "content": "x"}])
+        request = RequestBuilder(config(url)).of([{"role": "user", "content": "x"}])
         await asyncio.gather(reader.complete(request), judge.complete(request))
         one, other = reader._channel.endpoint, judge._channel.endpoint  # type: ignore[attr-defined]
         assert one is other
@@ -306,7 +306,7 @@ def test_concurrency_is_bounded_per_model() -> None:
     async def main(url: str) -> None:
         chosen = config(url, concurrency=3)
         model = connect(chosen, Prices.load())
-        request = Requests(chosen).of([{"role": "user", "content": "x"}])
+        request = RequestBuilder(chosen).of([{"role": "user", "content": "x"}])
         await asyncio.gather(*(model.complete(request) for _ in range(20)))
         await model.close()
 
@@ -319,7 +319,7 @@ def test_more_connections_than_the_defaults_of_any_client() -> None:
     async def main(url: str) -> None:
         chosen = config(url, concurrency=150)
         model = connect(chosen, Prices.load())
-        request = Requests(chosen).of([{"role": "user", "content": "x"}])
+        request = RequestBuilder(chosen).of([{"role": "user", "content": "x"}])
         await asyncio.gather(*(model.complete(request) for _ in range(150)))
         await model.close()
 
@@ -330,7 +330,9 @@ def test_more_connections_than_the_defaults_of_any_client() -> None:
 
 def test_the_hash_of_a_request_covers_all_that_decides_the_reply() -> None:
     def sha(text: str = "x", **more: Any) -> str:
-        request: Request = Requests(config("http://127.0.0.1:1/v1", **more)).of([{"role": "user", "content": text}])
+        request: Request = RequestBuilder(config("http://127.0.0.1:1/v1", **more)).of(
+            [{"role": "user", "content": text}]
+        )
         return request.sha256
 
     assert sha() == sha() == sha(timeout_s=9, name="other")
@@ -338,7 +340,7 @@ def test_the_hash_of_a_request_covers_all_that_decides_the_reply() -> None:
     command = {"provider": "command", "command": ["a"]}
     others = [{"command": ["a", "b"]}, {"output": {"text": "answer"}}, {"params": {"seed": 1}}]
     assert len({sha(**command), *(sha(**{**command, **other}) for other in others)}) == 4
-    two = Requests(config("http://127.0.0.1:1/v1"))
+    two = RequestBuilder(config("http://127.0.0.1:1/v1"))
     split = two.of([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}])
     assert split.sha256 != two.of([{"role": "user", "content": "auserb"}]).sha256
     assert split.prompt == "a\n\nb"

@@ -12,7 +12,7 @@ from runner.config import ModelConfig
 from runner.errors import ConfigError
 from runner.llm import Request
 from runner.llm.judge import Judge
-from runner.llm.judge_replies import READINGS, of_points, scored, summary, yes_no
+from runner.llm.judge_replies import READINGS, label_of_points, point_score, summary, yes_no
 from runner.types import ABSTAIN, CORRECT, JUDGE_UNPARSEABLE, LABELS, WRONG, Completion, Gold, Label, Question
 
 JUDGE = ModelConfig(name="j", provider="fake", model="lexical", rubric="locomo_lenient")
@@ -55,17 +55,17 @@ def test_yes_or_no_is_the_first_word(reply: str, value: str) -> None:
     ],
 )
 def test_a_point_scores_nothing_half_or_all(reply: str, score: float | None) -> None:
-    found = scored(reply)
+    found = point_score(reply)
     assert found.score == score
     assert (found.value == JUDGE_UNPARSEABLE) is (score is None)
 
 
 def test_points_are_averaged_and_a_fault_is_the_whole_s() -> None:
     points = [Label(value=CORRECT, score=1.0), Label(value=CORRECT, score=0.5), Label(value=WRONG, score=0.0)]
-    assert of_points(points).score == 0.5
-    assert of_points(points).value == CORRECT
-    assert of_points([*points, Label(value=WRONG, score=0.0)]).value == WRONG  # 1.5 of 4
-    assert of_points([*points, Label(value="judge_error", reason="503")]).value == "judge_error"
+    assert label_of_points(points).score == 0.5
+    assert label_of_points(points).value == CORRECT
+    assert label_of_points([*points, Label(value=WRONG, score=0.0)]).value == WRONG  # 1.5 of 4
+    assert label_of_points([*points, Label(value="judge_error", reason="503")]).value == "judge_error"
 
 
 def counts(

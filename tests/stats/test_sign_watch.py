@@ -33,7 +33,7 @@ def bench(name: str) -> ModuleType:
 def watched(clusters: list[int], rows: list[tuple[int, float]]) -> SignWatch:
     watch = SignWatch(clusters)
     for item, delta in rows:
-        watch.take(item, delta)
+        watch.add(item, delta)
     return watch
 
 
@@ -50,7 +50,7 @@ def test_seven_of_one_sign_decide_and_six_do_not() -> None:
     assert least_units() == 7
     assert not is_decided(6, 0)
     watch = SignWatch(list(range(9)))
-    said = [watch.take(i, 1.0) for i in range(9)]
+    said = [watch.add(i, 1.0) for i in range(9)]
     assert said == [False] * 6 + [True] * 3
     crossing = watch.crossing
     assert crossing is not None
@@ -65,13 +65,13 @@ def test_a_cluster_counts_when_all_of_it_is_finished_and_by_its_sign() -> None:
     clusters = [0, 0, 0, 1, 1, 2, 2]
     watch = watched(clusters, [(0, 1.0), (1, 1.0), (3, 1.0)])
     assert (watch.wins, watch.losses, watch.ties) == (0, 0, 0)
-    watch.take(2, -1.0)
+    watch.add(2, -1.0)
     assert (watch.wins, watch.losses, watch.ties) == (1, 0, 0)  # 1 + 1 - 1
-    watch.take(4, -1.0)
+    watch.add(4, -1.0)
     assert (watch.wins, watch.losses, watch.ties) == (1, 0, 1)  # a tie is no unit
     assert watch.e_value == discordant_e_value(1, 0)
-    watch.take(5, 0.0)
-    watch.take(6, -1.0)
+    watch.add(5, 0.0)
+    watch.add(6, -1.0)
     assert (watch.wins, watch.losses, watch.ties, watch.n) == (1, 1, 1, 7)
     assert not watch.single
 
@@ -79,9 +79,9 @@ def test_a_cluster_counts_when_all_of_it_is_finished_and_by_its_sign() -> None:
 def test_what_failed_never_counts() -> None:
     watch = watched([0, 0, 1], [(0, NAN), (1, -1.0), (2, NAN)])
     assert (watch.wins, watch.losses, watch.ties, watch.n) == (0, 1, 0, 1)
-    watch.take(2, 1.0)  # asked again: it was no unit yet, and is one now
+    watch.add(2, 1.0)  # asked again: it was no unit yet, and is one now
     assert (watch.wins, watch.losses) == (1, 1)
-    watch.take(0, 1.0)  # its cluster was counted: the moment stays what it was
+    watch.add(0, 1.0)  # its cluster was counted: the moment stays what it was
     assert (watch.wins, watch.losses, watch.n) == (1, 1, 2)
 
 
@@ -99,7 +99,7 @@ def test_many_small_wins_do_not_decide_against_the_mean() -> None:
     assert (watch.wins, watch.losses) == (7, 1)
     lost = SignWatch(list(range(30)))
     for item in range(20):
-        lost.take(item, 0.01 if item else -1.0)
+        lost.add(item, 0.01 if item else -1.0)
     assert discordant_e_value(19, 1) > 20
     assert lost.crossing is None
 

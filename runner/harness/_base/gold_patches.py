@@ -1,29 +1,27 @@
 """Gold patches: corrections of a benchmark's labels, as data with a source.
 
 A patch fixes the gold of a question, or excludes it from the patched denominator; nothing is dropped from a run, so
-that both denominators can be reported. Two formats are read, JSON or YAML:
-
-- the project's own, a list of ``{id, action: fix | exclude, answer?, evidence?, reason}``, ids as a row has them;
-- that of dial481/locomo-audit (``errors.json``), a list of ``{question_id: locomo_<conversation>_qa<index>,
-  error_type, correct_evidence, …}``: ``WRONG_CITATION`` fixes the evidence and leaves the answer, which was right;
-  every other type means that the published gold is wrong, and excludes the question.
+that both denominators can be reported. A file is JSON or YAML, a list of ``{id, action: fix | exclude, answer?,
+evidence?, reason}`` with ids as a row has them. A benchmark may read another format as well
+(:meth:`runner.harness._base.published.Published.foreign_patch`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from msgspec.structs import replace
+from pydantic import Field, ValidationError, model_validator
 
 from runner.config import Strict, own_path, problems
 from runner.data.strict_json import strictly
 from runner.errors import DatasetError
+from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Question, Scenario
 
 
 class Patch(Strict):
@@ -48,27 +46,8 @@ class Patch(Strict):
         return self
 
 
-class _Audited(Strict):
-    """One entry of locomo-audit's errors.json."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    question_id: Annotated[str, Field(pattern=r"^locomo_\d+_qa\d+$")]
-    error_type: Literal[
-        "WRONG_CITATION", "HALLUCINATION", "TEMPORAL_ERROR", "ATTRIBUTION_ERROR", "AMBIGUOUS", "INCOMPLETE"
-    ]
-    question: str
-    golden_answer: str | int
-    correct_evidence: list[str]
-
-
-@dataclass(frozen=True)
-class Patches:
-    """Every patch of a run by question id; ``sha256`` is over the bytes of the files in order, empty without any."""
-
-    by_id: Mapping[str, Patch] = field(default_factory=dict)
-    sha256: str = ""
-    sources: tuple[str, ...] = ()
+# A patch out of an entry that is in another format, by where it stands (for messages) and the entry; None: it is not.
+ForeignPatch = Callable[[str, Mapping[str, Any]], Patch | None]
 
 
 @dataclass(frozen=True)
@@ -111,28 +90,106 @@ class PatchReport:
         ]
 
 
-def reported(patches: Patches, questions: Iterable[tuple[str, str]], comparable: Collection[str]) -> PatchReport:
-    """What patches do to the comparable ones among questions, each an id and its category."""
-    counted: dict[str, Counter[str]] = {name: Counter() for name in ("all", "excluded", "evidence", "answer")}
-    for name, category in questions:
-        if category not in comparable:
-            continue
-        counted["all"][category] += 1
-        patch = patches.by_id.get(name)
-        if patch is not None:
-            kind = "excluded" if patch.action == "exclude" else "evidence" if patch.answer is None else "answer"
-            counted[kind][category] += 1
-    return PatchReport(
-        sha256=patches.sha256,
-        sources=patches.sources,
-        comparable=counted["all"],
-        excluded=counted["excluded"],
-        evidence_fixed=counted["evidence"],
-        answer_fixed=counted["answer"],
-    )
+@dataclass(frozen=True)
+class GoldPatches:
+    """Every patch of a run by question id; ``sha256`` is over the bytes of the files in order, empty without any."""
+
+    harness: str  # its name, for messages
+    by_id: Mapping[str, Patch]
+    sha256: str
+    sources: tuple[str, ...]
+
+    def applied(
+        self,
+        scenarios: Iterable[Scenario],
+        patched: Callable[[Question], Question],
+        unasked: Callable[[], Collection[str]] = tuple,
+    ) -> Iterator[Scenario]:
+        """Yield the scenarios with their gold as patched.
+
+        Parameters
+        ----------
+        scenarios
+            Those that are asked.
+        patched
+            What the benchmark makes of a question whose gold was fixed; it may refuse that gold.
+        unasked
+            Ids of questions that the data has and a sample leaves out, looked up only where a patch names none of
+            those that are asked.
+
+        Raises
+        ------
+        DatasetError
+            When a patch was written for other data: another question or answer, evidence that does not exist, or,
+            after the last scenario, a question that is not there.
+        """
+        if not self.by_id:
+            yield from scenarios
+            return
+        pending = set(self.by_id)
+        for scenario in scenarios:
+            pending -= {question.id for question in scenario.questions}
+            questions = tuple(self._patched(question, scenario, patched) for question in scenario.questions)
+            yield replace(scenario, questions=questions)
+        if pending and (pending := pending.difference(unasked())):
+            raise DatasetError(
+                f"{self.harness}: a gold patch names question {sorted(pending)[0]}, which the data does not have"
+            )
+
+    def _patched(self, question: Question, scenario: Scenario, patched: Callable[[Question], Question]) -> Question:
+        patch = self.by_id.get(question.id)
+        if patch is None:
+            return question
+        self._check_fit(patch, question, scenario)
+        if patch.action == "exclude":
+            return question
+        gold = question.gold
+        if patch.answer is not None:
+            gold = replace(gold, answers=(patch.answer,))
+        if patch.evidence:
+            gold = replace(gold, evidence=tuple(dict.fromkeys(patch.evidence)), sessions=())
+        return patched(replace(question, gold=gold))
+
+    def _check_fit(self, patch: Patch, question: Question, scenario: Scenario) -> None:
+        where = f"{self.harness}: the gold patch of {patch.id}"
+        if patch.question is not None and patch.question != question.text:
+            raise DatasetError(f"{where} was written for another question; it does not belong to this dataset")
+        if patch.was is not None and (patch.was,) != question.gold.answers:
+            raise DatasetError(f"{where} was written for another published answer; it does not belong to this dataset")
+        known = {event.id for event in scenario.events} if patch.evidence else set()
+        for name in patch.evidence or ():
+            if name not in known:
+                raise DatasetError(f"{where} cites '{name}', which is no event of {scenario.id}")
+
+    def flags(self, question: Question) -> tuple[str, ...]:
+        """Return ``GOLD_EXCLUDED`` or ``GOLD_FIXED`` for a question that a patch touches."""
+        patch = self.by_id.get(question.id)
+        if patch is None:
+            return ()
+        return (GOLD_EXCLUDED if patch.action == "exclude" else GOLD_FIXED,)
+
+    def report(self, questions: Iterable[tuple[str, str]], comparable: Collection[str]) -> PatchReport:
+        """Count what the patches do to the comparable ones among questions, each an id and its category."""
+        counted: dict[str, Counter[str]] = {name: Counter() for name in ("all", "excluded", "evidence", "answer")}
+        for name, category in questions:
+            if category not in comparable:
+                continue
+            counted["all"][category] += 1
+            patch = self.by_id.get(name)
+            if patch is not None:
+                kind = "excluded" if patch.action == "exclude" else "evidence" if patch.answer is None else "answer"
+                counted[kind][category] += 1
+        return PatchReport(
+            sha256=self.sha256,
+            sources=self.sources,
+            comparable=counted["all"],
+            excluded=counted["excluded"],
+            evidence_fixed=counted["evidence"],
+            answer_fixed=counted["answer"],
+        )
 
 
-def read_patches(harness: str, files: Sequence[str], scenarios: Sequence[str]) -> Patches:
+def read_patches(harness: str, files: Sequence[str], foreign: ForeignPatch = lambda *_: None) -> GoldPatches:
     """Read gold patches.
 
     Parameters
@@ -141,8 +198,8 @@ def read_patches(harness: str, files: Sequence[str], scenarios: Sequence[str]) -
         Its name, for messages.
     files
         Paths as configured.
-    scenarios
-        Scenario ids in the order of the data; the audit's format counts positions.
+    foreign
+        Reads an entry that is in a format of the benchmark's own.
 
     Raises
     ------
@@ -164,11 +221,14 @@ def read_patches(harness: str, files: Sequence[str], scenarios: Sequence[str]) -
             ) from None
         sha.update(data)
         for number, entry in enumerate(_entries(harness, path, data)):
-            patch = _understood(f"{harness}: gold patch {path}, entry {number}", entry, scenarios)
+            where = f"{harness}: gold patch {path}, entry {number}"
+            if not isinstance(entry, dict):
+                raise DatasetError(f"{where}: expected a mapping, found {type(entry).__name__}")
+            patch = foreign(where, entry) or _patch(harness, where, entry)
             if patch.id in by_id:
                 raise DatasetError(f"{harness}: gold patch {path}: question {patch.id} is patched twice; keep one")
             by_id[patch.id] = patch
-    return Patches(by_id, sha.hexdigest() if files else "", tuple(Path(file).name for file in files))
+    return GoldPatches(harness, by_id, sha.hexdigest() if files else "", tuple(Path(file).name for file in files))
 
 
 def _entries(harness: str, path: Path, data: bytes) -> list[Any]:
@@ -208,30 +268,13 @@ def _yaml(data: bytes) -> Any:
     return yaml.safe_load(text)
 
 
-def _understood(where: str, entry: object, scenarios: Sequence[str]) -> Patch:
-    if not isinstance(entry, dict):
-        raise DatasetError(f"{where}: expected a mapping, found {type(entry).__name__}")
+def _patch(harness: str, where: str, entry: Mapping[str, Any]) -> Patch:
+    if "id" not in entry:
+        raise DatasetError(
+            f"{where}: has no 'id'; a patch of {harness} has id, action and reason, and this may be one of another "
+            "benchmark"
+        )
     try:
-        if "question_id" not in entry:
-            return Patch.model_validate(entry)
-        audited = _Audited.model_validate(entry)
+        return Patch.model_validate(entry)
     except ValidationError as error:
-        model = _Audited if "question_id" in entry else Patch
-        raise DatasetError(f"{where}: {'; '.join(problems(error, model))}") from None
-    numbers = re.findall(r"\d+", audited.question_id)
-    position, index = int(numbers[0]), int(numbers[1])
-    if not scenarios:
-        raise DatasetError(f"{where}: {audited.question_id} is one of LoCoMo; take the patch to harness=locomo_qa")
-    if position >= len(scenarios):
-        raise DatasetError(f"{where}: {audited.question_id} is beyond the {len(scenarios)} conversations of the data")
-    cited = audited.error_type == "WRONG_CITATION"
-    if cited and not audited.correct_evidence:
-        raise DatasetError(f"{where}: WRONG_CITATION without correct_evidence")
-    return Patch(
-        id=f"{scenarios[position]}/{index}",
-        action="fix" if cited else "exclude",
-        evidence=audited.correct_evidence if cited else None,
-        reason=audited.error_type,
-        question=audited.question,
-        was=str(audited.golden_answer),
-    )
+        raise DatasetError(f"{where}: {'; '.join(problems(error, Patch))}") from None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from runner.data.fields import one_line
 from runner.harness._base.contract import DatasetInfo, Harness
-from runner.harness._base.gold_patches import PatchReport
-from runner.harness._base.patching import Patching
+from runner.harness._base.gold_patches import GoldPatches, Patch, PatchReport, read_patches
 from runner.types import Question, Scenario
 
 
@@ -50,9 +49,37 @@ class Published(Harness):
         """Ids that a gold patch may name though a sample leaves them out; asked only where a patch names such a one."""
         return ()
 
+    def foreign_patch(self, where: str, entry: Mapping[str, Any]) -> Patch | None:
+        """Read an entry of a gold patch that is in another format than the project's own; ``None``: it is not.
+
+        Parameters
+        ----------
+        where
+            The entry, for messages.
+        entry
+            As it was decoded.
+
+        Raises
+        ------
+        DatasetError
+            When it is in that format and not understood.
+        """
+        return None
+
+    def patched(self, question: Question) -> Question:
+        """Return a question whose gold was fixed by a patch, as the benchmark counts it.
+
+        Raises
+        ------
+        DatasetError
+            When the benchmark can have no such gold.
+        """
+        return question
+
     @cached_property
-    def _patching(self) -> Patching:
-        return Patching(self.name, self.config.patches)
+    def patches(self) -> GoldPatches:
+        """The gold patches of the config, read once."""
+        return read_patches(self.name, self.config.patches, self.foreign_patch)
 
     @property
     def described(self) -> str:
@@ -68,17 +95,20 @@ class Published(Harness):
             pinned=data.pinned,
             licence=self.licence,
             source=self.config.dataset.url or "",
-            patches=self._patching.sha256,
+            patches=self.patches.sha256,
         )
 
     def read(self) -> Iterator[Scenario]:
-        return self._patching.applied(self.scenarios(), self.unasked)
+        return self.patches.applied(self.scenarios(), self.patched, self.unasked)
 
     def flags(self, question: Question) -> tuple[str, ...]:
-        return self._patching.flags(question)
+        return self.patches.flags(question)
 
     def patch_report(self) -> PatchReport | None:
-        return self._patching.report(self.read(), self.comparable) if self.config.patches else None
+        if not self.config.patches:
+            return None
+        asked = ((question.id, question.category) for scenario in self.read() for question in scenario.questions)
+        return self.patches.report(asked, self.comparable)
 
     def check(self) -> list[str]:
         for _ in self._understood():  # what a run would refuse is refused here, before any count

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from runner.config import HarnessConfig, Strict, did_you_mean, own_path
 from runner.errors import ConfigError
-from runner.harness import DatasetInfo, Harness
+from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness._base.report import Line, Table
 from runner.harness.handoff.figures import figures
 from runner.harness.handoff.report import section

@@ -17,25 +17,26 @@ Source: snap-research/locomo, ``data/locomo10.json``, CC BY-NC 4.0. The file is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from runner.data.source import SourceFile, decode_json, read_source
 from runner.errors import DatasetError
-from runner.harness import DatasetInfo, Harness
-from runner.harness._base.gold_patches import Patch, Patches, PatchReport, read_patches, reported
-from runner.harness.locomo_qa.data_check import traps
-from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, Item, parse
+from runner.harness._base.gold_patches import Patch
+from runner.harness._base.published import Published
+from runner.harness.locomo_qa.audit import audit_patch
+from runner.harness.locomo_qa.data_check import check_lines
+from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, QaItem, parse
 from runner.harness.locomo_qa.score import LOCOMO_F1, PUBLISHED, locomo_f1
 from runner.score.retrieval import profile, profile_metrics, ranked_sources
-from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Event, Gold, Hit, Question, Scenario
-
-LICENCE = "CC BY-NC 4.0"
+from runner.types import Event, Gold, Hit, Question, Scenario
 
 
-class LocomoQA(Harness):
+class LocomoQA(Published):
     name = "locomo_qa"
+    title = "LoCoMo"
+    licence = "CC BY-NC 4.0"
     categories = CATEGORIES
     # Names of the published results and of other harnesses; four maps of the integers are in circulation.
     aliases: ClassVar = {
@@ -60,16 +61,6 @@ class LocomoQA(Harness):
     def _conversations(self) -> tuple[Conversation, ...]:
         return parse(self.name, decode_json(self.name, str(self._file.path), self._file.data))
 
-    @cached_property
-    def _patches(self) -> Patches:
-        patches = read_patches(self.name, self.config.patches, [item.id for item in self._conversations])
-        known = {f"{item.id}/{qa.index}": (item, qa) for item in self._conversations for qa in item.items}
-        for key, patch in patches.by_id.items():
-            if key not in known:
-                raise DatasetError(f"{self.name}: a gold patch names question {key}, which the data does not have")
-            _fits(self.name, patch, *known[key])
-        return patches
-
     def _diagnose(self, data: bytes) -> str | None:
         try:
             parse(self.name, decode_json(self.name, "it", data))
@@ -77,18 +68,10 @@ class LocomoQA(Harness):
             return str(error).removeprefix(f"{self.name}: ").split("; ")[0]
         return None
 
-    def dataset(self) -> DatasetInfo:
-        return DatasetInfo(
-            name="LoCoMo",
-            version=self.config.dataset.version,
-            sha256=self._file.sha256,
-            pinned=self._file.pinned,
-            licence=LICENCE,
-            source=self.config.dataset.url or "",
-            patches=self._patches.sha256,
-        )
+    def verified(self) -> SourceFile:
+        return self._file
 
-    def read(self) -> Iterator[Scenario]:
+    def scenarios(self) -> Iterator[Scenario]:
         for conversation in self._conversations:
             yield Scenario(
                 id=conversation.id,
@@ -96,7 +79,7 @@ class LocomoQA(Harness):
                 events=tuple(
                     Event(
                         id=turn.id,
-                        text=turn.said,
+                        text=turn.spoken,
                         time=session.time,
                         actor=turn.speaker,
                         session=f"session_{session.number}",
@@ -107,21 +90,15 @@ class LocomoQA(Harness):
                 questions=tuple(self._question(conversation, item) for item in conversation.items),
             )
 
-    def _question(self, conversation: Conversation, item: Item) -> Question:
-        key = f"{conversation.id}/{item.index}"
+    def _question(self, conversation: Conversation, item: QaItem) -> Question:
         adversarial = item.category == ADVERSARIAL
-        answer, evidence = item.answer, item.evidence
-        patch = self._patches.by_id.get(key)
-        if patch is not None and patch.action == "fix":
-            answer = patch.answer if patch.answer is not None else answer
-            evidence = tuple(patch.evidence) if patch.evidence else evidence
         return Question(
-            id=key,
+            id=f"{conversation.id}/{item.index}",
             text=item.question,
             category=item.category,
             gold=Gold(
-                answers=() if adversarial or answer is None else (answer,),
-                evidence=evidence,
+                answers=() if item.answer is None else (item.answer,),
+                evidence=item.evidence,
                 abstain=adversarial,
             ),
             now=conversation.sessions[-1].time,
@@ -153,58 +130,29 @@ class LocomoQA(Harness):
         gold = question.gold.answers[0] if question.gold.answers else ""
         return {"locomo_f1": locomo_f1(answer, gold, int(question.category))}
 
-    # --- gold patches ----------------------------------------------------------------------------------------------
+    # --- gold patches and counts -----------------------------------------------------------------------------------
 
     @cached_property
     def _published(self) -> dict[str, tuple[str, ...]]:
         return {f"{item.id}/{qa.index}": qa.evidence for item in self._conversations for qa in item.items}
 
-    def flags(self, question: Question) -> tuple[str, ...]:
-        patch = self._patches.by_id.get(question.id)
-        if patch is None:
-            return ()
-        return (GOLD_EXCLUDED if patch.action == "exclude" else GOLD_FIXED,)
+    def foreign_patch(self, where: str, entry: Mapping[str, Any]) -> Patch | None:
+        return audit_patch(where, entry, [conversation.id for conversation in self._conversations])
 
-    def patch_report(self) -> PatchReport | None:
-        if not self.config.patches:
-            return None
-        asked = ((f"{one.id}/{item.index}", item.category) for one in self._conversations for item in one.items)
-        return reported(self._patches, asked, self.comparable)
+    def patched(self, question: Question) -> Question:
+        if question.category == ADVERSARIAL and question.gold.answers:
+            raise DatasetError(
+                f"{self.name}: the gold patch of {question.id} gives an answer to a category-5 question, whose gold is "
+                "to abstain; exclude it"
+            )
+        return question
 
-    def check(self) -> list[str]:
-        info = self.dataset()
-        pinned = "as pinned" if info.pinned else "unpinned"
-        report = self.patch_report()
-        return [
-            f"LoCoMo {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
-            *traps(self._conversations),
-            *(report.lines() if report else ()),
-        ]
+    def counts(self) -> list[str]:
+        return check_lines(self._conversations)
 
 
 def _session(event_id: str) -> str:
     return event_id.partition(":")[0]
-
-
-def _fits(harness: str, patch: Patch, conversation: Conversation, item: Item) -> None:
-    """Refuse a patch that was written for other data.
-
-    Raises
-    ------
-    DatasetError
-        When the question or the published answer differ, or the evidence does not exist.
-    """
-    where = f"{harness}: the gold patch of {patch.id}"
-    if patch.question is not None and patch.question != item.question:
-        raise DatasetError(f"{where} was written for another question; it does not belong to this dataset")
-    if patch.was is not None and patch.was != item.answer:
-        raise DatasetError(f"{where} was written for another published answer; it does not belong to this dataset")
-    if patch.answer is not None and item.category == ADVERSARIAL:
-        raise DatasetError(f"{where} gives an answer to a category-5 question, whose gold is to abstain; exclude it")
-    ids = conversation.turn_ids
-    for name in patch.evidence or ():
-        if name not in ids:
-            raise DatasetError(f"{where} cites '{name}', which is no turn of {conversation.id}")
 
 
 HARNESS = LocomoQA

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ import yaml
 from runner import harness as harnesses
 from runner.config import HarnessConfig, SliceConfig, conf_dir, own_path
 from runner.errors import DatasetError, UsageError
-from runner.harness._base.gold_patches import Patch, PatchReport, read_patches
+from runner.harness._base.gold_patches import Patch, read_patches
+from runner.harness.locomo_qa.audit import audit_patch
 from runner.imports._shared.instrument import Benchmark
 from runner.imports._shared.join import Question
 from runner.imports._shared.locomo import HARNESS, NAMES
@@ -36,31 +36,18 @@ def patched(
     DatasetError
         When a patch cannot be read, was written for other data, or gives an answer that nobody graded against.
     """
-    patches = read_patches(about.name, files, NAMES if about.name == HARNESS else ())
+    if about.name == HARNESS:
+        patches = read_patches(about.name, files, lambda where, entry: audit_patch(where, entry, NAMES))
+    else:
+        patches = read_patches(about.name, files)
     by_id = {item.id: item for item in questions}
     flags: dict[str, str] = {}
-    counted: dict[str, Counter[str]] = {name: Counter() for name in ("all", "excluded", "evidence", "answer")}
     for key, patch in patches.by_id.items():
         if key in by_id:
             flags[key] = _flag(patch, by_id[key])
     if patches.by_id and not flags:
         raise DatasetError(f"--patches: none of the {len(patches.by_id)} patches names a question that was imported")
-    for item in questions:
-        if item.category not in about.comparable:
-            continue
-        counted["all"][item.category] += 1
-        if item.id in flags:
-            of = patches.by_id[item.id]
-            name = "excluded" if of.action == "exclude" else "evidence" if of.answer is None else "answer"
-            counted[name][item.category] += 1
-    report = PatchReport(
-        sha256=patches.sha256,
-        sources=patches.sources,
-        comparable=counted["all"],
-        excluded=counted["excluded"],
-        evidence_fixed=counted["evidence"],
-        answer_fixed=counted["answer"],
-    )
+    report = patches.report(((item.id, item.category) for item in questions), about.comparable)
     beyond = len(patches.by_id) - len(flags)
     lines = [*report.lines(), *([f"{beyond} patches name questions that were not imported"] if beyond else [])]
     return flags, patches.sha256, lines

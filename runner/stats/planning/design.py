@@ -1,4 +1,4 @@
-"""What a plan is made of: questions in clusters, what is assumed of the arms, and what is asked of the run."""
+"""The parts of a plan: questions in clusters, assumptions about the arms, and the goal of the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_DF: Final = 0.1
 
 @dataclass(frozen=True)
 class Assumed(Exportable):
-    """What is taken for granted of two arms.
+    """Assumptions about two arms.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Design(Exportable):
             raise UsageError(f"clusters: {self.clusters} must be at least 1 and at most n, {self.n}")
 
     @classmethod
-    def of(cls, sizes: ArrayLike, mode: Mode = "auto") -> Design:
+    def from_sizes(cls, sizes: ArrayLike, mode: Mode = "auto") -> Design:
         """The design of recorded clusters.
 
         Raises
@@ -105,11 +105,11 @@ class Design(Exportable):
 
     @property
     def single(self) -> bool:
-        """Whether every question is its own cluster."""
+        """Return whether every question is its own cluster."""
         return self.n == self.clusters
 
     def factor(self, clusters: int | None = None) -> float | None:
-        """By how much wider than the normal one the deciding interval is, with so many clusters of these sizes.
+        """Return the width of the deciding interval over that of the normal one, for this many clusters of these sizes.
 
         ``None`` where nothing decides.
         """
@@ -130,7 +130,7 @@ class Design(Exportable):
 
     @property
     def why_undecidable(self) -> str:
-        """Why :meth:`factor` is ``None`` here; empty when it is not."""
+        """Return the reason why :meth:`factor` is ``None`` here; empty when it is not."""
         if self.factor() is not None:
             return ""
         if self.sizes is not None and self.clusters >= TOO_FEW and is_dominated(self.sizes):
@@ -141,7 +141,7 @@ class Design(Exportable):
 
 @dataclass(frozen=True)
 class Goal(Exportable):
-    """What is asked of a run.
+    """The goal of a run: level, power, and the least difference that matters.
 
     Attributes
     ----------

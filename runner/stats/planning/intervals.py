@@ -1,4 +1,4 @@
-"""How wide the interval is: what the gate would say of differences of several sizes, before there are any.
+"""Widths of intervals to expect: the gate's reading of made-up differences of several sizes.
 
 Width depends on how many pairs disagree and how they lie in clusters, not only on n. Every row is judged by
 :func:`runner.stats.paired.judge_many` itself; nothing of the verdict is done again here.
@@ -32,7 +32,7 @@ _Asked = tuple[str, int, int, bool]  # what a row is, wins, losses, and whether 
 
 @dataclass(frozen=True)
 class Width(Exportable):
-    """One row: so many wins, ties and losses, and what the gate says of them."""
+    """One row: wins, ties and losses, and the gate's reading of them."""
 
     what: str
     wins: int
@@ -59,7 +59,7 @@ PLAIN: Final = Rule()
 
 
 def is_feasible(design: Design) -> bool:
-    """Whether a table is made in seconds."""
+    """Return whether the table can be made in seconds."""
     return design.n <= MOST_PAIRS and design.clusters <= MOST_CLUSTERS
 
 
@@ -107,7 +107,7 @@ def width_table(design: Design, assumed: Assumed, effect: float, rule: Rule = PL
 
 
 def width(design: Design, wins: int, losses: int, rule: Rule = PLAIN, *, icc: float = 0.0) -> Width:
-    """One row of one's own.
+    """Return one row of the table.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Made-up differences in clusters, for a plan: so many wins and losses that go together as a correlation says."""
+"""Made-up wins and losses, laid out in clusters with a given intraclass correlation."""
 
 from __future__ import annotations
 

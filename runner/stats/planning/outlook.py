@@ -1,4 +1,4 @@
-"""All that a plan can say of a number of questions, in one call."""
+"""Minimum detectable effect, questions needed and interval widths of one design, in one call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.stats.verdict import DEFAULT_BAND
 
 @dataclass(frozen=True)
 class Outlook(Exportable):
-    """What a design can show. Differences are shares: 0.05 is five points.
+    """The differences that a design can show, as shares: 0.05 is five points.
 
     Attributes
     ----------

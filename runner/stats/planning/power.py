@@ -1,4 +1,4 @@
-"""How many pairs it takes, and what a given number can show."""
+"""Sample size and minimum detectable effect of paired questions."""
 
 from __future__ import annotations
 

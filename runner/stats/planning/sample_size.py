@@ -1,4 +1,4 @@
-"""Before a run: what so many questions can show, and how many it takes, by the rule that the gate decides by.
+"""Minimum detectable effect and sample size by the rule that the gate decides by.
 
 :mod:`~runner.stats.planning.power` has the formulas; here they meet a :mod:`~runner.stats.planning.design` (questions
 in clusters), what is assumed of the arms, and the widening that ``gate.interval: auto`` does for few clusters.
@@ -27,7 +27,7 @@ Why = Literal["on_the_threshold", "beyond_discordance", "beyond_reason"]
 
 @dataclass(frozen=True)
 class Needed(Exportable):
-    """How many questions a difference takes.
+    """The number of questions that a difference takes.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def detectable(design: Design, assumed: Assumed, goal: Goal = USUAL, *, icc: flo
 
 
 def needed(effect: float, design: Design, assumed: Assumed, goal: Goal = USUAL) -> Needed:
-    """How many questions, in clusters of the design's sizes, find a difference; and how many of the same clusters.
+    """Return the questions, in clusters of the design's sizes, that find a difference; and the number of such clusters.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def needed(effect: float, design: Design, assumed: Assumed, goal: Goal = USUAL) 
 
 
 def _gap(design: Design, psi: float, icc: float, goal: Goal, n: float, clusters: int) -> float | None:
-    """How far above the threshold a difference must lie, with n questions in so many clusters."""
+    """Return how far above the threshold a difference must lie, with n questions in this many clusters."""
     factor = design.factor(clusters)
     if factor is None:
         return None

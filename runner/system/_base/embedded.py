@@ -21,6 +21,7 @@ from runner.errors import (
 )
 from runner.system._base.build_id import build_version
 from runner.system._base.contract import MemorySystem, Opening, Prepared, Provenance
+from runner.system._base.namespaces import Namespace, Namespaces, new_ids
 from runner.system._base.text import receipt_of
 from runner.system._base.threads import Threads
 from runner.types import Event, Query, Receipt, Retrieval
@@ -30,15 +31,13 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class _Namespace:
-    """What one namespace holds: its events in the order written, and the index made of them when first needed."""
+class _Indexed(Namespace):
+    """Events in the order written, and the index made of them when it is first needed."""
 
     events: list[Event] = field(default_factory=list)
     prepared: list[Any] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
     store: Any = None
     ready: bool = False
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 async def in_thread(name: str, side: Threads, fault: type[SystemFault], function: Callable[..., T], *args: Any) -> T:
@@ -91,7 +90,7 @@ class EmbeddedSystem(MemorySystem):
         absent = [name for name in ("index", "find") if getattr(type(self), name) is getattr(EmbeddedSystem, name)]
         if absent:
             raise ConfigError([f"arm.system: '{arm.system}' must define {' and '.join(absent)}"])
-        self._spaces: dict[str, _Namespace] = {}
+        self._spaces: Namespaces[_Indexed] = Namespaces()
         self._writers = Threads(self.threads, f"{arm.system}-write")
         self._readers = Threads(self.threads, f"{arm.system}-read")
 
@@ -119,19 +118,15 @@ class EmbeddedSystem(MemorySystem):
         return Provenance(build=build_version(self))
 
     async def reset(self, ns: str) -> None:
-        self._spaces[ns] = _Namespace()
+        self._spaces[ns] = _Indexed()
 
     async def erase(self, ns: str) -> None:
         self._spaces.pop(ns, None)
 
     async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
-        space = self._spaces.setdefault(ns, _Namespace())
+        space = self._spaces.setdefault(ns, _Indexed())
         async with space.lock:
-            ids = [event.id for event in events]
-            fresh = set(ids)
-            if len(fresh) != len(ids) or not fresh.isdisjoint(space.ids):
-                again = next(name for at, name in enumerate(ids) if name in space.ids or name in ids[:at])
-                raise IngestError(f"event '{again}' was written twice; event ids are unique within a scenario")
+            fresh = new_ids(space.ids, events)
             prepared = await self._threaded(self._writers, IngestError, self.prepare, events)
             space.events += events
             space.prepared += prepared.items
@@ -140,28 +135,21 @@ class EmbeddedSystem(MemorySystem):
         return receipt_of(events, computed=prepared.computed, reused=prepared.reused)
 
     async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
-        space = self._spaces.get(ns)
-        if space is None:
-            raise NotSettled(f"nothing was written to namespace '{ns}'; write before settling")
-        await self._indexed(space, IngestError)
+        await self._indexed(self._spaces.written(ns, NotSettled), IngestError)
 
     async def search(self, ns: str, query: Query) -> Retrieval:
-        space = self._spaces.get(ns)
-        if space is None:
-            raise SearchError(f"namespace '{ns}' was never written or is erased; write to it before searching")
+        space = self._spaces.written(ns, SearchError)
         if not space.events:
             return Retrieval()
         store = await self._indexed(space, SearchError)
         return await self._threaded(self._readers, SearchError, self.find, store, query)
 
     async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str]:
-        space = self._spaces.get(ns)
-        if space is None:
-            raise SearchError(f"namespace '{ns}' was never written or is erased; it holds nothing that could be told")
+        space = self._spaces.written(ns, SearchError)
         asked = space.ids.intersection(events)
         return frozenset(event.id for event in space.events if event.id in asked and self.keeps(event))
 
-    async def _indexed(self, space: _Namespace, fault: type[SystemFault]) -> Any:
+    async def _indexed(self, space: _Indexed, fault: type[SystemFault]) -> Any:
         if space.ready:  # without the lock, which a write in progress holds
             return space.store
         async with space.lock:

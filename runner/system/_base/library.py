@@ -6,14 +6,17 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from msgspec import structs
 
 from runner.config import ArmConfig
 from runner.errors import IngestError, NotSettled, SearchError, SystemFault
 from runner.system._base.contract import MemorySystem, Prepared
 from runner.system._base.embedded import in_thread
-from runner.system._base.text import receipt_of
+from runner.system._base.namespaces import Namespace, Namespaces, new_ids
+from runner.system._base.text import clean, receipt_of
 from runner.system._base.threads import Threads
 from runner.types import Event, Query, Receipt, Retrieval
 
@@ -25,10 +28,8 @@ _PARTING_S: Final = 10.0  # that the stores have to close when a run ends
 
 
 @dataclass
-class _Space(Generic[S]):
+class _Stored(Namespace, Generic[S]):
     store: S | None = None
-    ids: set[str] = field(default_factory=set)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class LibrarySystem(MemorySystem, Generic[S]):
@@ -46,7 +47,7 @@ class LibrarySystem(MemorySystem, Generic[S]):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        self._spaces: dict[str, _Space[S]] = {}
+        self._spaces: Namespaces[_Stored[S]] = Namespaces()
         self._writers = Threads(self.writers, f"{arm.system}-write")
         self._readers = Threads(1, f"{arm.system}-read")
 
@@ -72,36 +73,33 @@ class LibrarySystem(MemorySystem, Generic[S]):
         return None
 
     def sendable(self, event: Event) -> Event:
-        """The event as the library can carry it; one that changes is seen in the receipt."""
-        return event
+        """Return the event as the library can carry it; the receipt shows one that changes."""
+        text = clean(event.text)
+        return event if text == event.text else structs.replace(event, text=text)
 
     # --- the contract -----------------------------------------------------------------------------------------------
 
     async def reset(self, ns: str) -> None:
         await self._let_go(ns, IngestError)
-        self._spaces[ns] = _Space()
+        self._spaces[ns] = _Stored()
 
     async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
-        space = self._spaces.setdefault(ns, _Space())
+        space = self._spaces.setdefault(ns, _Stored())
         async with space.lock:
-            seen = set(space.ids)
-            for event in events:
-                if event.id in seen:
-                    raise IngestError(f"event '{event.id}' was written twice; event ids are unique within a scenario")
-                seen.add(event.id)
+            ids = new_ids(space.ids, events)
             sent = [self.sendable(event) for event in events]
             if space.store is None:
                 space.store = await self._write_side(IngestError, self.create, ns)
             prepared = await self._write_side(IngestError, self.put, space.store, ns, sent)
-            space.ids = seen
+            space.ids |= ids
         times = "native" if self.capabilities.timestamps else "in_text"
         return receipt_of(sent, times=times, computed=prepared.computed, reused=prepared.reused)
 
     async def settle(self, ns: str, receipt: Receipt, deadline_s: float) -> None:
-        self._known(ns, NotSettled)
+        self._spaces.written(ns, NotSettled)
 
     async def search(self, ns: str, query: Query) -> Retrieval:
-        space = self._known(ns, SearchError)
+        space = self._spaces.written(ns, SearchError)
         if space.store is None or not space.ids:
             return Retrieval()
         if not query.text.strip():
@@ -109,7 +107,7 @@ class LibrarySystem(MemorySystem, Generic[S]):
         return await in_thread(self.arm.system, self._readers, SearchError, self.find, space.store, ns, query)
 
     async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
-        space = self._known(ns, SearchError)
+        space = self._spaces.written(ns, SearchError)
         asked = frozenset(space.ids.intersection(events))
         return asked if space.store is None else self.held(space.store, asked)
 
@@ -126,12 +124,6 @@ class LibrarySystem(MemorySystem, Generic[S]):
 
     async def _write_side(self, fault: type[SystemFault], function: Any, *args: Any) -> Any:
         return await in_thread(self.arm.system, self._writers, fault, function, *args)
-
-    def _known(self, ns: str, fault: type[SystemFault]) -> _Space[S]:
-        space = self._spaces.get(ns)
-        if space is None:
-            raise fault(f"namespace '{ns}' was never written or is erased; write to it first")
-        return space
 
     async def _let_go(self, ns: str, fault: type[SystemFault]) -> None:
         space = self._spaces.pop(ns, None)

@@ -15,6 +15,11 @@ def spoken(event: Event) -> str:
     return f"{event.actor}: {event.text}" if event.actor else event.text
 
 
+def clean(text: str) -> str:
+    """Return the text with lone surrogates replaced: no encoder and no tokeniser takes them."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def dated(event: Event) -> Event:
     """The event with its time in its text, for a system that takes no timestamps."""
     return event if event.time is None else replace(event, text=f"[{event.time:%d %B %Y, %H:%M}] {event.text}")

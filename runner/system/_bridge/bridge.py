@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from pydantic import ConfigDict, Field
 
 from runner.config import ArmConfig, Strict
-from runner.errors import IngestError, NotSettled, RunnerError, SearchError, SystemFault
+from runner.errors import ConfigError, IngestError, NotSettled, RunnerError, SearchError, SystemFault
 from runner.system import MemorySystem, Opening, Provenance, receipt_of
+from runner.system._base.namespaces import new_ids
 from runner.system._bridge.declared import CAREFUL, Declares, SelfDescription, Settled, settle
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.paths import NonEmpty
@@ -59,11 +60,18 @@ class Bridge(MemorySystem):
         if isinstance(modes, list | tuple) and modes and all(isinstance(mode, str) for mode in modes):
             self.modes = tuple(modes)
         super().__init__(arm)
+        problems = self._problems()
+        if problems:
+            raise ConfigError(problems)
         self._written: dict[str, set[str] | None] = {}  # event ids by namespace; None: its reset has not succeeded
         self._gone: set[str] = set()
         self._notes: tuple[str, ...] = ()
 
     # --- what a bridge writes ---------------------------------------------------------------------------------------
+
+    def _problems(self) -> list[str]:
+        """Return a line for every setting that cannot work, by its key."""
+        return []
 
     async def _open(self, opening: Opening) -> Settled:
         raise NotImplementedError
@@ -136,12 +144,7 @@ class Bridge(MemorySystem):
 
     async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
         written = self._space(ns, IngestError)
-        ids = [event.id for event in events]
-        seen = set(written)
-        for name in ids:
-            if name in seen:
-                raise IngestError(f"event '{name}' was written twice; event ids are unique within a scenario")
-            seen.add(name)
+        new_ids(written, events)
         sent = [self._sendable(event) for event in events]
         cut = 0
         for start in range(0, len(sent), self._batch()):
@@ -214,6 +217,27 @@ class Bridge(MemorySystem):
         return otherwise if said is None else said
 
     def _settled(
-        self, told: SelfDescription, *, code: str | None, given: Mapping[str, bool], extra: Mapping[str, Any]
+        self,
+        about: SelfDescription,
+        *,
+        code: str | None,
+        given: Mapping[str, bool],
+        extra: Mapping[str, Any],
+        lacks: str,
     ) -> Settled:
-        return settle(self.settings.declares, told, code=code, given=given, extra=extra)
+        """Return what counts of the arm's words and the system's, as :func:`~runner.system._bridge.declared.settle`.
+
+        Parameters
+        ----------
+        lacks
+            The name of the step ``drop_derived`` where the arm has none; a durable system needs it.
+
+        Raises
+        ------
+        BridgeError
+            When the system is durable and has no such step.
+        """
+        settled = settle(self.settings.declares, about, code=code, given=given, extra=extra)
+        if settled.capabilities.durable and lacks:
+            raise BridgeError(f"it is declared durable and has no {lacks}, so that nobody can find out")
+        return settled

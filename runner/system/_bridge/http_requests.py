@@ -1,16 +1,21 @@
-"""The requests that an arm of the `http` bridge declares, one a step."""
+"""The requests that an arm declares to an HTTP server, one per step."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from runner.config import Strict
+from runner.http import Reply, start_of
 from runner.system._bridge.answers import AnswerPaths
+from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hits import HitPaths
+from runner.system._bridge.http_client import HttpClient, is_page
 from runner.system._bridge.paths import JsonPath, UrlPath
 from runner.system._bridge.polling import Waiting
+from runner.system._bridge.template import Part, fill, fill_text, url_part
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Status = Annotated[int, Field(ge=300, le=499)]
@@ -58,3 +63,38 @@ class About(Call):
     embedder: JsonPath | None = None
     reranker: JsonPath | None = None
     index_revision: JsonPath | None = None
+
+
+def parts_of(steps: Iterable[tuple[str, Call | None, Sequence[str]]]) -> Iterator[Part]:
+    """Yield the templates of every step that has a request: its path and its body."""
+    for name, request, known in steps:
+        if request is not None:
+            yield f"{name}.path", request.path, known
+            yield f"{name}.body", request.body, known
+
+
+async def send(
+    client: HttpClient, request: Call, values: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
+) -> Reply:
+    """Fill a request, send it, and return the answer.
+
+    Parameters
+    ----------
+    fixed
+        Keys of the body that no setting can leave out.
+
+    Raises
+    ------
+    BridgeError
+        When there is no good answer, or it is a page for people.
+    """
+    body = None if request.body is None else fill(request.body, values)
+    if fixed:
+        if body is not None and not isinstance(body, dict):
+            raise BridgeError(f"{request.path}: its body must be an object")
+        body = {**(body or {}), **fixed}
+    path = fill_text(request.path, values, url_part)
+    reply = await client.ask(request.method, path, body, request.good)
+    if is_page(reply):
+        raise BridgeError(f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}")
+    return reply

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC
 from typing import Any, Final
 from urllib.parse import quote
@@ -27,6 +27,9 @@ EVENT: Final = (
     *("event.session", "event.project", "event.title", "event.checkpoint"),
 )
 QUERY: Final = ("text", "now", "k", "max_chars", "max_tokens", "project", "agent", "mode")
+
+# A template: its key below arm.settings, its value, and the placeholders that it may have.
+Part = tuple[str, Any, Sequence[str]]
 
 _ABSENT: Final = object()
 

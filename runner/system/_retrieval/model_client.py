@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from runner.config import ModelConfig
-from runner.llm import Model, Request, Requests, connect
+from runner.errors import EndpointUnusable, ModelFault, SystemFault
+from runner.llm import Model, Request, RequestBuilder, connect
 from runner.llm.prices import Prices
 from runner.system import Opening
 from runner.types import Completion
 
 
-class Asker:
+class ModelClient:
     """One model, asked through the run that opened it.
 
     Raises
@@ -23,7 +24,7 @@ class Asker:
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
         self._model: Model = connect(config, Prices.load())  # of no use but to refuse early; open() has the prices
-        self._requests = Requests(config)
+        self._requests = RequestBuilder(config)
         self._complete: Callable[[Model, Request], Awaitable[Completion]] = _directly
 
     def open(self, opening: Opening) -> None:
@@ -49,19 +50,36 @@ class Asker:
 
     def request(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
         """What is to be sent; ``parts`` are what a fake model reads."""
-        return self._requests.of(messages, parts)
+        return self._requests.build(messages, parts)
 
-    async def reply(self, request: Request) -> Completion:
-        """Ask.
+    async def complete(self, request: Request) -> Completion:
+        """Return what the model answers.
 
         Raises
         ------
         ModelFault
             When the call fails.
         EndpointUnusable
-            When it never can succeed.
+            When no call can succeed.
         """
         return await self._complete(self._model, request)
+
+    async def complete_or_fail(self, request: Request, fault: type[SystemFault], step: str) -> Completion:
+        """Return what the model answers, or fail as a step of the memory system does.
+
+        Raises
+        ------
+        SystemFault
+            ``fault``, with the name of the step, when the call fails.
+        EndpointUnusable
+            When no call can succeed.
+        """
+        try:
+            return await self.complete(request)
+        except EndpointUnusable:
+            raise
+        except ModelFault as error:
+            raise fault(f"{step}: {error}") from error
 
     async def close(self) -> None:
         await self._model.close()

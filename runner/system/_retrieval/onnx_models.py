@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import MissingExtra, UsageError
-from runner.system._retrieval.words import clean
+from runner.system._base.text import clean
 
 Side = Literal["write", "read"]
 T = TypeVar("T")

@@ -1,11 +1,11 @@
-"""What systems with an embedding model share: opening it, embedding what is written, closing it."""
+"""Systems that use an embedding model of the project: the part that owns it, and the base that embeds events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from runner.config import ArmConfig, Strict
-from runner.system import EmbeddedSystem, Opening, Prepared, Provenance, build_version, spoken
+from runner.system import EmbeddedSystem, MemorySystem, Opening, Prepared, Provenance, build_version, spoken
 from runner.system._retrieval import embedder_providers
 from runner.system._retrieval.embedder import EmbedderConfig
 from runner.system._retrieval.result_cache import Cache
@@ -18,8 +18,16 @@ class VectorSettings(Strict):
     embedder: EmbedderConfig = EmbedderConfig()
 
 
-class VectorSystem(EmbeddedSystem):
-    """A system whose events are embedded as they are written. :meth:`index` gets one vector an event."""
+class Embedding(MemorySystem):
+    """The embedding model of a system, opened and closed with it; stands before the system's own base.
+
+    Attributes
+    ----------
+    cache
+        Where the results of models are kept.
+    embedder
+        The model.
+    """
 
     Settings = VectorSettings
 
@@ -42,11 +50,15 @@ class VectorSystem(EmbeddedSystem):
             extra={"embedder_model": self.settings.embedder.model, "embedder_runtime": self.embedder.where},
         )
 
-    def prepare(self, events: Sequence[Event]) -> Prepared:
-        made = self.embedder.passages([spoken(event) for event in events])
-        return Prepared(list(made.vectors), made.computed, made.reused)
-
     async def close(self) -> None:
         await super().close()
         await self.embedder.close()
         self.cache.close()
+
+
+class VectorSystem(Embedding, EmbeddedSystem):
+    """A system whose events are embedded as they are written. :meth:`index` gets one vector per event."""
+
+    def prepare(self, events: Sequence[Event]) -> Prepared:
+        made = self.embedder.passages([spoken(event) for event in events])
+        return Prepared(list(made.vectors), made.computed, made.reused)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from runner.system._base.text import clean
+
 _local = threading.local()
 
 
@@ -18,11 +20,6 @@ def _stemmer() -> Any:
 
         stemmer = _local.stemmer = Stemmer.Stemmer("english")
     return stemmer
-
-
-def clean(text: str) -> str:
-    """The text with lone surrogates replaced: no encoder and no tokeniser takes them."""
-    return text.encode("utf-8", "replace").decode()
 
 
 @cache

@@ -14,11 +14,12 @@ from typing import Any, Final
 from msgspec import structs
 
 from runner.config import ArmConfig, digest
-from runner.errors import ConfigError, EndpointUnusable, IngestError, ModelFault
+from runner.errors import ConfigError, IngestError
 from runner.llm import Request, instrument_params
 from runner.llm.template import Template
 from runner.system import MemorySystem, Opening, Provenance, dated
-from runner.system._retrieval.model_client import Asker
+from runner.system._base.namespaces import Namespace, new_ids
+from runner.system._retrieval.model_client import ModelClient
 from runner.system._retrieval.result_cache import Cache, key
 from runner.system._rewrite.notes import notes_in, parts_of, told
 from runner.system._rewrite.settings import Rewrite
@@ -31,15 +32,13 @@ _DIGEST: Final = "digest"  # the id of the one event
 
 
 @dataclass
-class _Space:
+class _Rewritten(Namespace):
     """One namespace: what was written to it and what was made of that."""
 
-    ids: set[str] = field(default_factory=set)
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # sources by the id of a note
     summary: str = ""
     asked: int = 0  # calls, those that the cache answered left out
     receipt: Receipt | None = None  # of the system's own
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class RewritingSystem(MemorySystem):
@@ -67,9 +66,9 @@ class RewritingSystem(MemorySystem):
         self._template = Template.load(
             "arm/prompts", asked.prompt or _PROMPTS[asked.mode], "arm.ingest.prompt", known, known
         )
-        self._asker = Asker(asked.model)
+        self._model_client = ModelClient(asked.model)
         self._cache = Cache()
-        self._spaces: dict[str, _Space] = {}
+        self._spaces: dict[str, _Rewritten] = {}
         self._asking: dict[bytes, asyncio.Lock] = {}
         self._tell()
 
@@ -95,40 +94,36 @@ class RewritingSystem(MemorySystem):
         return self.inner.missing()
 
     async def open(self, opening: Opening) -> Provenance:
-        self._asker.open(opening)
+        self._model_client.open(opening)
         self._cache.open(opening.cache_dir)
         opened = await self.inner.open(opening)
         self._tell()
-        params = digest(instrument_params(self._asker.config))[:8]
+        params = digest(instrument_params(self._model_client.config))[:8]
         prompt = f"prompt@sha256:{self._template.sha256[:12]}"
-        revision = f"{self.asked.mode} {self._asker.identity} {params} {prompt}"
+        revision = f"{self.asked.mode} {self._model_client.identity} {params} {prompt}"
         return changed(
             opened,
             index_revision=revision if opened.index_revision == "none" else f"{opened.index_revision}; {revision}",
             extra={
                 **opened.extra,
                 "ingest_mode": self.asked.mode,
-                "ingest_model": self._asker.identity,
+                "ingest_model": self._model_client.identity,
                 "ingest_prompt_sha256": self._template.sha256,
             },
         )
 
     async def reset(self, ns: str) -> None:
         await self.inner.reset(ns)
-        self._spaces[ns] = _Space()
+        self._spaces[ns] = _Rewritten()
 
     async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
-        space = self._spaces.setdefault(ns, _Space())
+        space = self._spaces.setdefault(ns, _Rewritten())
         async with space.lock:
-            seen = set(space.ids)
-            for event in events:
-                if event.id in seen:
-                    raise IngestError(f"event '{event.id}' was written twice; event ids are unique within a scenario")
-                seen.add(event.id)
+            ids = new_ids(space.ids, events)
             parts = list(parts_of(events, self.asked.part_chars))
             rewritten = await (self._extracted if self.asked.mode == "extract" else self._digested)(ns, space, parts)
             space.receipt = receipt = await self.inner.write(ns, rewritten)
-            space.ids = seen
+            space.ids |= ids
         if receipt.events != len(rewritten):
             raise IngestError(f"{len(rewritten)} notes were written and the system took {receipt.events}")
         # It says how many events were read, and by its hash that other texts were stored.
@@ -140,29 +135,29 @@ class RewritingSystem(MemorySystem):
 
     async def search(self, ns: str, query: Query) -> Retrieval:
         found = await self.inner.search(ns, query)
-        space = self._spaces.get(ns) or _Space()
+        space = self._spaces.get(ns) or _Rewritten()
         hits = tuple(self._cited(space, hit) for hit in found.hits)
         return structs.replace(found, hits=hits, notes=(*found.notes, *self._flags(space)))
 
     async def ask(self, ns: str, query: Query) -> Answer:
         answer = await self.inner.ask(ns, query)
-        space = self._spaces.get(ns) or _Space()
+        space = self._spaces.get(ns) or _Rewritten()
         hits = None if answer.hits is None else tuple(self._cited(space, hit) for hit in answer.hits)
         return structs.replace(answer, hits=hits, notes=(*answer.notes, *self._flags(space)))
 
     async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
         """The events of a part that a note was written from, of the notes that the system holds; all of a summary's."""
-        space = self._spaces.get(ns) or _Space()
+        space = self._spaces.get(ns) or _Rewritten()
         behind: Mapping[str, Iterable[str]] = {_DIGEST: space.ids} if self.asked.mode == "digest" else space.notes
         kept = await self.inner.holds(ns, list(behind))
         return (
             None if kept is None else frozenset(event for note in kept for event in behind[note]).intersection(events)
         )
 
-    def _flags(self, space: _Space) -> list[str]:
+    def _flags(self, space: _Rewritten) -> list[str]:
         return [f"ingest_{self.asked.mode}", *([CACHED] if space.ids and not space.asked else [])]
 
-    def _cited(self, space: _Space, hit: Hit) -> Hit:
+    def _cited(self, space: _Rewritten, hit: Hit) -> Hit:
         """The hit with the events behind its notes as sources."""
         if hit.sources is None or self.asked.mode == "digest":
             return structs.replace(hit, sources=None)
@@ -181,16 +176,16 @@ class RewritingSystem(MemorySystem):
         try:
             await self.inner.close()
         finally:
-            await self._asker.close()
+            await self._model_client.close()
             self._cache.close()
 
     # --- what the model makes of it ---------------------------------------------------------------------------------
 
-    async def _extracted(self, ns: str, space: _Space, parts: Sequence[tuple[Event, ...]]) -> list[Event]:
+    async def _extracted(self, ns: str, space: _Rewritten, parts: Sequence[tuple[Event, ...]]) -> list[Event]:
         async def one(part: tuple[Event, ...]) -> list[str]:
             return notes_in(await self._ask(space, {"session": told(part)}, notes_in)) or []
 
-        replies = await _together([partial(one, part) for part in parts], self._asker.config.concurrency)
+        replies = await _together([partial(one, part) for part in parts], self._model_client.config.concurrency)
         made: list[Event] = []
         for part, notes in zip(parts, replies, strict=True):
             sources = tuple(event.id for event in part)
@@ -202,7 +197,7 @@ class RewritingSystem(MemorySystem):
             raise IngestError(f"ingest.mode=extract: the model wrote no note of {sum(map(len, parts))} events")
         return made
 
-    async def _digested(self, ns: str, space: _Space, parts: Sequence[tuple[Event, ...]]) -> list[Event]:
+    async def _digested(self, ns: str, space: _Rewritten, parts: Sequence[tuple[Event, ...]]) -> list[Event]:
         if not parts:
             return []
         for part in parts:
@@ -218,7 +213,7 @@ class RewritingSystem(MemorySystem):
         event = Event(id=name, text=text, time=last.time, kind="note", session=last.session, project=project)
         return event if self.inner.capabilities.timestamps else dated(event)
 
-    async def _ask(self, space: _Space, values: Mapping[str, str], readable: Callable[[str], Any]) -> str:
+    async def _ask(self, space: _Rewritten, values: Mapping[str, str], readable: Callable[[str], Any]) -> str:
         """A reply that can be read, from the cache or from the model.
 
         Raises
@@ -228,7 +223,7 @@ class RewritingSystem(MemorySystem):
         EndpointUnusable
             When no call can succeed.
         """
-        request = self._asker.request(self._template.fill(values), values)
+        request = self._model_client.request(self._template.fill(values), values)
         place = self._place(request)
         async with self._asking.setdefault(place, asyncio.Lock()):
             held = await asyncio.to_thread(self._cache.read, [place])
@@ -236,12 +231,7 @@ class RewritingSystem(MemorySystem):
                 return str(json.loads(zlib.decompress(held[place])))
             where = f"ingest.mode={self.asked.mode}"
             space.asked += 1
-            try:
-                completion = await self._asker.reply(request)
-            except EndpointUnusable:
-                raise
-            except ModelFault as fault:
-                raise IngestError(f"{where}: {fault}") from fault
+            completion = await self._model_client.complete_or_fail(request, IngestError, where)
             if completion.finish == "length":
                 raise IngestError(f"{where}: the reply was cut; raise max_tokens in arm.ingest.model.params")
             text = completion.text.strip()
@@ -252,7 +242,7 @@ class RewritingSystem(MemorySystem):
 
     def _place(self, request: Request) -> bytes:
         """Where a reply is kept: the request's hash is over prompt, model, parameters and text."""
-        return key("ingest", self._asker.where, request.sha256)
+        return key("ingest", self._model_client.where, request.sha256)
 
 
 async def _together(calls: Sequence[Callable[[], Awaitable[list[str]]]], at_once: int) -> list[list[str]]:

@@ -10,10 +10,10 @@ import hashlib
 from datetime import datetime
 
 from runner.config import ModelConfig
-from runner.errors import EndpointUnusable, ModelFault, SearchError
+from runner.errors import SearchError
 from runner.system import Opening
-from runner.system._retrieval.model_client import Asker
-from runner.system._retrieval.words import clean
+from runner.system._base.text import clean
+from runner.system._retrieval.model_client import ModelClient
 
 PROMPT = (
     "Somebody kept a record of conversations and events. Write one sentence of that record that would answer the "
@@ -33,16 +33,16 @@ class Hyde:
     """
 
     def __init__(self, config: ModelConfig) -> None:
-        self._asker = Asker(config)
+        self._model_client = ModelClient(config)
 
     def open(self, opening: Opening) -> None:
         """Take the run's prices and its way of calling a model."""
-        self._asker.open(opening)
+        self._model_client.open(opening)
 
     @property
     def identity(self) -> str:
         """Model and prompt, for the record."""
-        model = self._asker.config
+        model = self._model_client.config
         return f"{model.model or model.name} prompt sha256:{PROMPT_SHA256[:16]}"
 
     async def expand(self, question: str, now: datetime | None) -> str:
@@ -57,14 +57,9 @@ class Hyde:
         """
         when = f" The question is asked on {now:%d %B %Y}." if now is not None else ""
         content = PROMPT.format(now=when, question=clean(question))
-        request = self._asker.request([{"role": "user", "content": content}], {"question": question})
-        try:
-            completion = await self._asker.reply(request)
-        except EndpointUnusable:
-            raise
-        except ModelFault as fault:
-            raise SearchError(f"hyde: {fault}") from fault
+        request = self._model_client.request([{"role": "user", "content": content}], {"question": question})
+        completion = await self._model_client.complete_or_fail(request, SearchError, "hyde")
         return f"{question} {completion.text.strip()}"
 
     async def close(self) -> None:
-        await self._asker.close()
+        await self._model_client.close()

@@ -23,18 +23,18 @@ from typing import Any, Final
 
 from runner.config import ArmConfig
 from runner.dotted import at
-from runner.errors import ConfigError, Refused
+from runner.errors import Refused
 from runner.http import Reply, start_of
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
 from runner.system._bridge.answers import answer_of
-from runner.system._bridge.bridge import Bridge
 from runner.system._bridge.declared import UNKNOWN, Settled
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hits import hits_of
-from runner.system._bridge.http_client import HttpClient, headers_of, is_page, json_of, problems_of
-from runner.system._bridge.http_requests import Call
+from runner.system._bridge.http_client import HttpClient, headers_of, json_of, problems_of
+from runner.system._bridge.http_requests import Call, parts_of, send
 from runner.system._bridge.polling import until
-from runner.system._bridge.template import EVENT, QUERY, fill, fill_text, of_event, of_query, unknown, url_part
+from runner.system._bridge.template import EVENT, QUERY, of_query
+from runner.system._bridge.templated import TemplatedBridge, check_taken
 from runner.system._retrieval.hits import within
 from runner.system.loom.settings import LoomSettings
 from runner.types import Answer, Event, Query, Retrieval
@@ -51,7 +51,7 @@ _PAUSE_S: Final = 0.5
 _ERASE_S: Final = 60.0  # of all of them: a run must end
 
 
-class Loom(Bridge):
+class Loom(TemplatedBridge):
     """A Loom server."""
 
     Settings = LoomSettings
@@ -62,9 +62,6 @@ class Loom(Bridge):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        wrong = self._problems()
-        if wrong:
-            raise ConfigError(wrong)
         self._server: HttpClient | None = None
         self._names: dict[str, str] = {}  # of a namespace of the run on the server
         self._made: list[str] = []  # every name that was registered and is not erased
@@ -72,7 +69,7 @@ class Loom(Bridge):
         self.capabilities = changed(self.capabilities, answers=self.settings.requests.ask is not None)
 
     def _problems(self) -> list[str]:
-        asked, key = self.settings.requests, "arm.settings.requests."
+        asked = self.settings.requests
         found = problems_of(self.settings.base_url, "arm.settings.base_url")
         steps: list[tuple[str, Call | None, Sequence[str]]] = [
             ("register", asked.register_, ("ns",)),
@@ -82,13 +79,9 @@ class Loom(Bridge):
             ("ask", asked.ask, ("ns", *QUERY)),
             ("erase", asked.erase, ("namespaces",)),
         ]
-        found += unknown(asked.write.item, EVENT, f"{key}write.item")
-        found += asked.ask.problems(f"{key}ask.") if asked.ask is not None else []
-        for name, step, known in steps:
-            if step is not None:
-                found += unknown(step.path, known, f"{key}{name}.path")
-                found += unknown(step.body, known, f"{key}{name}.body")
-        return found
+        found += asked.ask.problems("arm.settings.requests.ask.") if asked.ask is not None else []
+        parts = [("write.item", asked.write.item, EVENT), *parts_of(steps)]
+        return found + self._template_problems(((f"requests.{key}", *rest) for key, *rest in parts), "")
 
     # --- what it is -------------------------------------------------------------------------------------------------
 
@@ -155,12 +148,10 @@ class Loom(Bridge):
 
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
         write = self.settings.requests.write
-        items = [fill(write.item, of_event(event)) for event in events]
-        reply = await self._send(write, {"ns": self._names[ns], "events": items})
+        reply = await self._send(write, self._write_values(self._names[ns], events, write.item))
         if write.taken is not None:
-            taken = at(json_of(reply, write.path), write.taken)
-            if isinstance(taken, bool) or taken != len(events):
-                raise BridgeError(f"{len(events)} events were sent and '{write.taken}' says {start_of(str(taken), 40)}")
+            answer = json_of(reply, write.path)
+            check_taken(at(answer, write.taken), write.taken, events, answer)
         return 0
 
     async def _settle(self, ns: str, deadline_s: float) -> None:
@@ -169,10 +160,7 @@ class Loom(Bridge):
             return
 
         async def ready() -> bool:
-            answer = json_of(await self._send(settle, {"ns": self._names[ns]}), settle.path)
-            if settle.failed is not None and settle.failed.holds(answer):
-                raise BridgeError(f"'{settle.failed.at}' says {at(answer, settle.failed.at)}")
-            return settle.ready is None or settle.ready.holds(answer)
+            return settle.over(json_of(await self._send(settle, {"ns": self._names[ns]}), settle.path))
 
         await until(ready, deadline_s, settle.every_s)
 
@@ -195,7 +183,7 @@ class Loom(Bridge):
         """Nothing yet: all of them go together when the run ends."""
         self._names.pop(ns, None)
 
-    async def _close(self) -> None:
+    async def _disconnect(self) -> None:
         server = self._server
         if server is None:
             return
@@ -237,22 +225,10 @@ class Loom(Bridge):
     def _batch(self) -> int:
         return self.settings.requests.write.batch
 
-    async def _send(self, request: Call, values: Mapping[str, Any], fixed: Mapping[str, Any] = {}) -> Reply:
-        """One request; ``fixed`` is what no setting can leave out."""
+    async def _send(self, request: Call, values: Mapping[str, Any], fixed: Mapping[str, Any] | None = None) -> Reply:
         if self._server is None:
             raise BridgeError("the arm is not open")
-        body = fill(request.body, values)
-        if fixed:
-            if body is not None and not isinstance(body, dict):
-                raise BridgeError(f"{request.path}: its body must be an object")
-            body = {**(body or {}), **fixed}
-        path = fill_text(request.path, values, url_part)
-        reply = await self._server.ask(request.method, path, body, request.good)
-        if is_page(reply):
-            raise BridgeError(
-                f"{request.method} {start_of(path, 80)}: answers with a page: {start_of(reply.body, 120)}"
-            )
-        return reply
+        return await send(self._server, request, values, fixed)
 
 
 _TOLD: Final = ("embedding_model", "embedding_dim", "llm_model", "llm_provider", "build_commit")

@@ -27,12 +27,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from runner.config import ArmConfig
-from runner.dotted import at, described
-from runner.errors import ConfigError
-from runner.http import start_of
+from runner.dotted import at
 from runner.system import Opening
 from runner.system._bridge.answers import answer_of
-from runner.system._bridge.bridge import Bridge
 from runner.system._bridge.declared import SelfDescription, Settled
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hits import hits_of
@@ -41,7 +38,8 @@ from runner.system._bridge.polling import until
 from runner.system._bridge.process import ArmProcess, build_of
 from runner.system._bridge.process_pool import Pool
 from runner.system._bridge.server_process import ServerProcess
-from runner.system._bridge.template import fill, fill_text, of_event, of_query
+from runner.system._bridge.template import EVENT, fill, fill_text, of_query
+from runner.system._bridge.templated import TemplatedBridge, check_taken
 from runner.system.mcp.session import Contents, Session
 from runner.system.mcp.settings import McpSettings
 from runner.system.mcp.tools import ToolCall, check_tools
@@ -51,7 +49,7 @@ EXTRA: Final = "mcp"
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
-class McpSystem(Bridge):
+class McpSystem(TemplatedBridge):
     """A server that is asked through its tools."""
 
     Settings = McpSettings
@@ -59,15 +57,19 @@ class McpSystem(Bridge):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        self._knobs = {f"knobs.{name}": value for name, value in (self.knobs.model_extra or {}).items()}
-        wrong = self.settings.problems([*self._knobs])
-        if wrong:
-            raise ConfigError(wrong)
-        self._host: ServerProcess | None = None
         self._headers: dict[str, str] = {}
         self._pool: Pool[Session] = Pool(self._start, self.settings.processes, each=self.settings.one_per_scenario)
         self._build = ""
         self.searches = self.settings.in_flight * self.settings.processes
+
+    def _problems(self) -> list[str]:
+        settings = self.settings
+        steps = [(f"{name}.arguments", step.arguments, known) for name, step, known in settings.steps()]
+        return [
+            *settings.problems(),
+            *self._ask_problems(settings.ask, "no tool is asked; name arm.settings.ask"),
+            *self._template_problems([("write.item", settings.write.item, EVENT), *steps], "no tool is sent it"),
+        ]
 
     def missing(self) -> str | None:
         return None if importlib.util.find_spec("mcp") else EXTRA
@@ -85,24 +87,20 @@ class McpSystem(Bridge):
         check_tools(await session.tools(settings.timeouts.start), self.settings.steps())
         about = session.about
         started = settings.stdio or settings.serve
-        settled = self._settled(
+        return self._settled(
             SelfDescription.of(about),
             code=build_of(started) if started is not None else None,
             given={
                 **({"namespaces": True} if settings.one_per_scenario else {}),
-                "answers": settings.ask is not None and self._offers("answers", True),
-                # One that this run starts ends with it, and keeps what its arm says.
-                "existing": self._offers("existing", started is None),
+                **self._driven(asks=settings.ask is not None, starts=started is not None),
             },
             extra={
                 "protocol": about["protocol"],
                 "server": about.get("build", ""),
                 "sdk": f"mcp {importlib.metadata.version('mcp')}",
             },
+            lacks="" if settings.drop_derived else "tool drop_derived",
         )
-        if settled.capabilities.durable and settings.drop_derived is None:
-            raise BridgeError("it is declared durable and has no tool drop_derived, so that nobody can find out")
-        return settled
 
     async def _start(self) -> Session:
         settings, seconds = self.settings, self.settings.timeouts.start
@@ -131,20 +129,11 @@ class McpSystem(Bridge):
 
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
         write = self.settings.write
-        values: dict[str, Any] = {"ns": ns}
-        if write.item is None:
-            values |= of_event(events[0])
-        else:
-            values["events"] = [fill(write.item, {**of_event(event), **self._knobs}) for event in events]
+        values = self._write_values(ns, events, write.item)
         result = _whole(await self._call(self._pool.of(ns), "write", write, values))
         if write.taken is not None:
             taken = at(result, write.taken)
-            count = len(taken) if isinstance(taken, list) else taken
-            if isinstance(count, bool) or count != len(events):
-                raise BridgeError(
-                    f"{len(events)} events were sent and '{write.taken}' says {start_of(str(count), 40)}; "
-                    f"the result is {described(result)}"
-                )
+            check_taken(len(taken) if isinstance(taken, list) else taken, write.taken, events, result)
         return 0
 
     async def _settle(self, ns: str, deadline_s: float) -> None:
@@ -187,13 +176,8 @@ class McpSystem(Bridge):
         finally:
             await self._pool.drop(ns)
 
-    async def _close(self) -> None:
-        host, self._host = self._host, None
-        try:
-            await self._pool.close()
-        finally:
-            if host is not None:
-                await host.stop()
+    async def _disconnect(self) -> None:
+        await self._pool.close()
 
     # --- helpers ----------------------------------------------------------------------------------------------------
 
@@ -215,12 +199,7 @@ class McpSystem(Bridge):
 
     async def _call(self, session: Session, name: str, step: ToolCall, values: Mapping[str, Any]) -> Any:
         arguments = fill(step.arguments, {**values, **self._knobs})
-        try:
-            return await session.call(step.tool, arguments, self.settings.timeouts.of(name))
-        except BridgeError as trouble:
-            if self._host is not None and self._host.why:
-                raise BridgeError(f"{trouble}; {self._host.why}") from None
-            raise
+        return await self._explained(session.call(step.tool, arguments, self.settings.timeouts.of(name)))
 
 
 def _asked(ns: str, query: Query) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -53,22 +52,12 @@ class McpSettings(BridgeSettings):
         ]
         return [(name, step, known) for name, step, known in steps if step is not None]
 
-    def problems(self, knobs: Sequence[str]) -> list[str]:
-        """A line for everything that cannot be so; ``knobs`` are the placeholders of the arm's own knobs."""
+    def problems(self) -> list[str]:
+        """Return a line for everything that cannot work, but for placeholders."""
         found = [*self._of_the_server(), *self._of_the_write()]
         if self.reset is None and not self.one_per_scenario:
             found.append(f"{_KEY}reset: name the tool that empties a namespace, or set one_per_scenario: true")
-        if self.ask is not None:
-            found += self.ask.problems(f"{_KEY}ask.")
-        elif self.declares.capabilities.answers:
-            found.append(f"{_KEY}declares.capabilities.answers: is true and no tool is asked; name {_KEY}ask")
-        read = set(named(self.write.item))
-        found += unknown(self.write.item, [*EVENT, *knobs], f"{_KEY}write.item")
-        for name, step, known in self.steps():
-            found += unknown(step.arguments, [*known, *knobs], f"{_KEY}{name}.arguments")
-            read |= {*named(step.arguments)}
-        unread = [name for name in knobs if name not in read]
-        return [*found, *(f"arm.{name}: no tool is sent it; write {{{name}}} where it belongs" for name in unread)]
+        return found
 
     def _of_the_server(self) -> list[str]:
         found = header_problems(self.headers, f"{_KEY}headers")

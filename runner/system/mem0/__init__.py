@@ -11,7 +11,7 @@ import importlib.metadata
 import importlib.util
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
 from msgspec import structs
@@ -19,16 +19,14 @@ from pydantic import Field
 
 from runner.config import ArmConfig, ModelConfig, Strict
 from runner.errors import ConfigError, IngestError, ModelFault, SystemFault
-from runner.system import Capabilities, Opening, Prepared, Provenance, build_version, spoken
+from runner.system import Capabilities, Opening, Prepared, Provenance, spoken
 from runner.system._base.library import LibrarySystem
+from runner.system._base.text import clean
 from runner.system._base.threads import once
-from runner.system._retrieval import embedder_providers
 from runner.system._retrieval.hits import within
-from runner.system._retrieval.model_client import Asker
-from runner.system._retrieval.result_cache import Cache
+from runner.system._retrieval.model_client import ModelClient
 from runner.system._retrieval.scratch_folder import Scratch
-from runner.system._retrieval.vector_system import VectorSettings
-from runner.system._retrieval.words import clean
+from runner.system._retrieval.vector_system import Embedding, VectorSettings
 from runner.system.mem0.hooks import EmbeddingHook, ModelHook, load
 from runner.types import Event, Hit, Query, Receipt, Retrieval
 
@@ -68,7 +66,7 @@ class Store:
     events: set[str] = field(default_factory=set)  # that any memory came from
 
 
-class Mem0(LibrarySystem[Store]):
+class Mem0(Embedding, LibrarySystem[Store]):
     """``Memory.add`` and ``Memory.search``, a user id a namespace."""
 
     Settings = Settings
@@ -86,9 +84,7 @@ class Mem0(LibrarySystem[Store]):
                     "(name, provider, model, base_url …), or take +arm=mem0_infer"
                 ]
             )
-        self.cache = Cache(None)
-        self.embedder = embedder_providers.provider(self.settings.embedder)(self.settings.embedder, self.cache)
-        self._asker = Asker(self.settings.model) if self.ingest.infer and self.settings.model else None
+        self._model_client = ModelClient(self.settings.model) if self.ingest.infer and self.settings.model else None
         self._scratch = Scratch("mem0")
         self._size = 0  # of a vector
         self._loop: asyncio.AbstractEventLoop
@@ -96,28 +92,22 @@ class Mem0(LibrarySystem[Store]):
     def missing(self) -> str | None:
         if importlib.util.find_spec("mem0") is None or importlib.util.find_spec("qdrant_client") is None:
             return EXTRA
-        return embedder_providers.missing(self.settings.embedder)
+        return super().missing()
 
     async def open(self, opening: Opening) -> Provenance:
-        self.require()
-        self.cache.open(opening.cache_dir)
-        await self.embedder.open()
+        opened = await super().open(opening)
         await once(load)
         self._size = len(await once(self.embedder.query, "dimension"))
         self._loop = asyncio.get_running_loop()
-        if self._asker is not None:
-            self._asker.open(opening)
-        fake_model = self._asker is not None and self._asker.config.provider == "fake"
-        return Provenance(
-            build=f"{build_version(self)}; {_build()}",
-            embedder=self.embedder.identity,
-            fake=self.embedder.fake or fake_model,
-            extra={
-                "embedder_model": self.settings.embedder.model,
-                "embedder_runtime": self.embedder.where,
-                "infer": self.ingest.infer,
-                "infer_model": self._asker.identity if self._asker else "none",
-            },
+        if self._model_client is not None:
+            self._model_client.open(opening)
+        fake_model = self._model_client is not None and self._model_client.config.provider == "fake"
+        model = self._model_client.identity if self._model_client else "none"
+        return replace(
+            opened,
+            build=f"{opened.build}; {_build()}",
+            fake=opened.fake or fake_model,
+            extra={**opened.extra, "infer": self.ingest.infer, "infer_model": model},
         )
 
     async def write(self, ns: str, events: Sequence[Event]) -> Receipt:
@@ -134,10 +124,6 @@ class Mem0(LibrarySystem[Store]):
             raise stopped from None
         # An extraction keeps none of the texts as they were written.
         return structs.replace(receipt, sha256=_extracted(receipt)) if self.ingest.infer else receipt
-
-    def sendable(self, event: Event) -> Event:
-        text = clean(event.text)
-        return event if text == event.text else structs.replace(event, text=text)
 
     def create(self, ns: str) -> Store:
         folder = self._scratch.new()
@@ -160,7 +146,7 @@ class Mem0(LibrarySystem[Store]):
         )
         embedding = EmbeddingHook(self.embedder, self._size)
         memory.embedding_model = embedding.made()
-        model = ModelHook(self._asker, self._loop) if self._asker is not None else None
+        model = ModelHook(self._model_client, self._loop) if self._model_client is not None else None
         if model is not None:
             memory.llm = model.made()
         return Store(memory, embedding, model)
@@ -222,10 +208,8 @@ class Mem0(LibrarySystem[Store]):
 
     async def close(self) -> None:
         await super().close()
-        if self._asker is not None:
-            await self._asker.close()
-        await self.embedder.close()
-        self.cache.close()
+        if self._model_client is not None:
+            await self._model_client.close()
         self._scratch.remove()
 
 

@@ -24,7 +24,7 @@ from typing import Any, Final
 from runner.errors import IngestError, UsageError
 from runner.llm.json_in_text import json_objects
 from runner.system._retrieval.embedder import Embedder
-from runner.system._retrieval.model_client import Asker
+from runner.system._retrieval.model_client import ModelClient
 
 _importing = threading.Lock()
 _LEGS: Final = ("mem0.vector_stores.qdrant", "mem0.utils.spacy_models")  # where it says that a package is absent
@@ -125,18 +125,18 @@ class ModelHook:
         Why the last call gave nothing.
     """
 
-    def __init__(self, asker: Asker, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, client: ModelClient, loop: asyncio.AbstractEventLoop) -> None:
         self.day: datetime | None = None
         self.stopped: Exception | None = None
-        self._asker = asker
+        self._model_client = client
         self._loop = loop
 
     def reply(self, messages: list[dict[str, str]], as_json: bool) -> str:
         self.stopped = None
         try:
-            request = self._asker.request([self._dated(message) for message in messages])
+            request = self._model_client.request([self._dated(message) for message in messages])
             # In a thread of the system's, while the run's models live in the event loop.
-            completion = asyncio.run_coroutine_threadsafe(self._asker.reply(request), self._loop).result()
+            completion = asyncio.run_coroutine_threadsafe(self._model_client.complete(request), self._loop).result()
             if completion.finish == "length":
                 raise IngestError("mem0: the reply was cut; raise max_tokens in arm.settings.model.params")
             if as_json and not json_objects(completion.text)[0]:

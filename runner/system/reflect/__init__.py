@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from pathlib import Path
@@ -24,14 +24,16 @@ from msgspec import structs
 from runner.config import ArmConfig, own_path
 from runner.errors import ConfigError
 from runner.http import start_of
+from runner.process import Child, cannot_run
 from runner.system import Capabilities, Opening, Provenance, build_version
+from runner.system._base.text import clean
 from runner.system._bridge.bridge import Bridge
 from runner.system._bridge.declared import Settled
 from runner.system._bridge.faults import BridgeError
+from runner.system._bridge.one_shot import Finished, finish
 from runner.system._retrieval.hits import within
 from runner.system._retrieval.scratch_folder import Scratch
-from runner.system._retrieval.words import clean
-from runner.system.reflect import notes, oneshot
+from runner.system.reflect import notes
 from runner.system.reflect.environment import (
     ReflectKnobs,
     ReflectSettings,
@@ -199,7 +201,7 @@ class Reflect(Bridge):
         # The question last and after `--`: one that begins with a hyphen is no option.
         argv = [self.settings.python, self._script, *words, "--format", "json", "--", text]
         async with self._recalls:
-            done = await oneshot.run(
+            done = await self._run(
                 argv, env=self._env(base), cwd=base.folder / "home", timeout_s=self.settings.timeout_s
             )
         answer = _answer(done)
@@ -252,9 +254,21 @@ class Reflect(Bridge):
         if base is not None:
             shutil.rmtree(base.folder, ignore_errors=True)
 
-    async def _reflect(self, base: _Base, words: str, timeout_s: float) -> oneshot.Finished:
+    async def _reflect(self, base: _Base, words: str, timeout_s: float) -> Finished:
         argv = [self._command, *words.split()]
-        return await oneshot.run(argv, env=self._env(base), cwd=base.folder, timeout_s=timeout_s)
+        return await self._run(argv, env=self._env(base), cwd=base.folder, timeout_s=timeout_s)
+
+    async def _run(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, timeout_s: float) -> Finished:
+        try:
+            child = await Child.start(argv, env=env, cwd=cwd, guarded=True)
+        except OSError as error:
+            raise BridgeError(cannot_run(argv[0], error)) from None
+        except ValueError as error:  # a NUL inside a word
+            raise BridgeError(f"cannot run '{Path(argv[0]).name}' ({error})") from None
+        try:
+            return await finish(child, f"'{Path(argv[0]).name}'", timeout_s)
+        finally:
+            await child.kill()
 
     def _env(self, base: _Base) -> dict[str, str]:
         # `claude -p` is logged in at the user's home; nothing else of reflect has business there.
@@ -266,7 +280,7 @@ def _is_note(base: _Base, path: Path) -> bool:
     return path.suffix == ".md" and path.stem in base.notes
 
 
-def _answer(done: oneshot.Finished) -> dict[str, Any]:
+def _answer(done: Finished) -> dict[str, Any]:
     """The JSON of a recall.
 
     Raises

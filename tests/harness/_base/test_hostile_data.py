@@ -290,7 +290,7 @@ PATCH = {"id": "q1", "action": "fix", "answer": "x", "reason": "r"}
                     }
                 ]
             ),
-            "is one of LoCoMo",
+            "has no 'id'; a patch of longmemeval has id, action and reason, and this may be one of another benchmark",
         ),
     ],
 )
@@ -307,7 +307,7 @@ def test_a_patch_cites_each_event_once(tmp_path: Path) -> None:
     )
     (scenario,) = harness_at("longmemeval", tmp_path / "items.json", [str(tmp_path / "p.json")]).load(SliceConfig())
     assert scenario.questions[0].gold.evidence == ("s0001/1",)
-    assert list(read_patches("longmemeval", [str(tmp_path / "p.json")], ()).by_id) == ["q1"]
+    assert list(read_patches("longmemeval", [str(tmp_path / "p.json")]).by_id) == ["q1"]
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))

@@ -302,7 +302,7 @@ def test_without_patches_nothing_is_said_of_them(harness_of, tiny):
         ("- {id: conv-1/0, action: exclude}", "reason: is missing"),
         ("- {id: conv-1/0, action: exclude, reason: x, note: y}", "no such key"),
         ("- {id: conv-1/99, action: exclude, reason: x}", "which the data does not have"),
-        ("- {id: conv-1/0, action: fix, evidence: ['D7:7'], reason: x}", "is no turn of conv-1"),
+        ("- {id: conv-1/0, action: fix, evidence: ['D7:7'], reason: x}", "is no event of conv-1"),
         ("- {id: conv-1/3, action: fix, answer: x, reason: x}", "whose gold is to abstain"),
         ("- {id: conv-1/0, action: exclude, reason: x}\n- {id: conv-1/0, action: exclude, reason: x}", "patched twice"),
         ("- !!python/object/apply:os.system [echo]", "cannot be parsed"),

@@ -95,11 +95,11 @@ def test_simulated_power_of_a_non_inferiority_gate() -> None:
 
 def test_recorded_sizes() -> None:
     sizes = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0]
-    found = Design.of(sizes)
+    found = Design.from_sizes(sizes)
     assert (found.n, found.clusters) == (280, 7)
     assert found.cluster_size == pytest.approx(14_000 / 280)
     # One cluster with most questions: Student's interval with g_eff - 1 degrees of freedom, wider than f(7).
-    dominated = Design.of([5.0] * 6 + [200.0])
+    dominated = Design.from_sizes([5.0] * 6 + [200.0])
     assert dominated.factor() > Design(230, 7).factor() > 1
     assert detectable(dominated, Assumed(0.16)) is None or detectable(dominated, Assumed(0.16)) > 0.1
 
@@ -247,8 +247,8 @@ def test_a_design_without_end_is_planned_without_a_table() -> None:
         lambda: Design(10, 11),
         lambda: Design(10, 0),
         lambda: Design(10, 2, mode="bca"),
-        lambda: Design.of([]),
-        lambda: Design.of([3, 0]),
+        lambda: Design.from_sizes([]),
+        lambda: Design.from_sizes([3, 0]),
         lambda: Assumed(0.0),
         lambda: Assumed(1.5),
         lambda: Assumed(float("nan")),

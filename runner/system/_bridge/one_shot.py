@@ -1,0 +1,41 @@
+"""A command that is run to its end within a deadline, with whatever it started."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from runner.process import Child, exit_of
+from runner.system._bridge.faults import BridgeError
+
+_OUTPUT_MAX: Final = 32_000_000  # bytes of stdout
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The output of a command; ``said`` is the end of its stderr, as the end of a message."""
+
+    out: bytes
+    said: str
+
+
+async def finish(child: Child, name: str, timeout_s: float) -> Finished:
+    """Return the output of a command that reads nothing; the caller kills what is left of it.
+
+    Raises
+    ------
+    BridgeError
+        When it takes longer than ``timeout_s``, prints too much, or ends with another code than 0.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, out, _ = await asyncio.gather(child.feed(b"", last=True), child.read(_OUTPUT_MAX), child.listen())
+            if len(out) > _OUTPUT_MAX:
+                raise BridgeError(f"{name} printed more than {_OUTPUT_MAX // 1_000_000} MB and was killed")
+            code = await child.wait()
+    except TimeoutError:
+        raise BridgeError(f"{name} took longer than {timeout_s:g} s and was killed{child.said()}") from None
+    if code != 0:
+        raise BridgeError(f"{name} {exit_of(code)}{child.said()}")
+    return Finished(out, child.said())
