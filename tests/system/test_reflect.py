@@ -18,7 +18,7 @@ import yaml
 from runner.config import ArmConfig
 from runner.errors import ConfigError, IngestError, NotSettled, RunnerError, SearchError
 from runner.system import MemorySystem, Opening, Provenance, build
-from runner.system.reflect import notes
+from runner.system.reflect import note_files
 from runner.system.reflect.environment import ReflectKnobs, revision
 from runner.types import Event, Query
 from tests.system.stand_ins.arms import HERE, reflect_command
@@ -85,9 +85,9 @@ def logged(log: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def test_notes_are_files_with_front_matter_that_yaml_reads() -> None:
-    name = notes.name_of(EVENTS[0], 7)
+    name = note_files.name_of(EVENTS[0], 7)
     assert name == "session-1-0007-she-said-the-zeppelin-landed"
-    note = notes.note_of(EVENTS[0], name)
+    note = note_files.note_of(EVENTS[0], name)
     _, matter, _ = note.split("---\n", 2)
     assert yaml.safe_load(matter) == {
         "name": name,
@@ -97,10 +97,10 @@ def test_notes_are_files_with_front_matter_that_yaml_reads() -> None:
         "created": WHEN,  # a real ISO date
         "speaker": "Ada",
     }
-    assert notes.body_of(note) == 'Ada: She said: "the zeppelin\n---\n\nlanded"'
-    untimed = notes.note_of(EVENTS[2], "x")
+    assert note_files.body_of(note) == 'Ada: She said: "the zeppelin\n---\n\nlanded"'
+    untimed = note_files.note_of(EVENTS[2], "x")
     assert "created" not in untimed
-    assert notes.name_of(Event(id="e", text="!?"), 0) == "s-0000-note"
+    assert note_files.name_of(Event(id="e", text="!?"), 0) == "s-0000-note"
 
 
 def test_what_is_run_and_what_it_sees(

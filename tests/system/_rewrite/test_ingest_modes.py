@@ -22,7 +22,7 @@ from runner.errors import ConfigError, EndpointUnusable, IngestError, SearchErro
 from runner.record.compare import compare
 from runner.record.instrument import WHY
 from runner.system import MemorySystem, Opening, build, receipt_of
-from runner.system._rewrite.notes import notes_in, parts_of, told
+from runner.system._rewrite.notes import notes_in, part_text, parts_of
 from runner.types import Event, Query
 from tests.conftest import command_environment, runs_in
 from tests.support.servers import Stub, closed_port
@@ -121,7 +121,7 @@ def test_a_system_without_times_is_told_them_in_the_notes(stub: Stub) -> None:
         assert hit.text == "[04 March 2024, 12:00] [04 March 2024, 12:00] Ada: The ferry leaves."
 
     drive(chosen, body)
-    assert told(given) == told([Event(id="a", text="The ferry leaves.", time=NOON, actor="Ada")])
+    assert part_text(given) == part_text([Event(id="a", text="The ferry leaves.", time=NOON, actor="Ada")])
 
 
 def test_a_second_write_appends(stub: Stub) -> None:
@@ -328,7 +328,7 @@ def test_parts_hold_one_session_and_project_and_no_event_is_cut() -> None:
     ]
     assert [[event.id for event in part] for part in parts_of(long, 130)] == [["1", "2"], ["3"], ["4"], ["5"]]
     assert list(parts_of([], 100)) == []
-    assert told(long[3:4]) == "Project: p\nSession: s1\ny"
+    assert part_text(long[3:4]) == "Project: p\nSession: s1\ny"
 
 
 def test_notes_of_a_reply() -> None:
