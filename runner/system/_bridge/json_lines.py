@@ -1,9 +1,9 @@
 """A client of one process over JSON lines: one request per line on its stdin, one answer per line on its stdout.
 
-Every request has an ``id``, and an answer that repeats it may come in any order. An answer without one belongs to the
-only request in flight, and to none when there are several. What is no answer (a line that is no JSON, an id that nobody
-waits for) fails what is in flight, and the process lives on as long as ids keep it in step. It does not live on when it
-cannot be kept in step, takes too long, or floods: it is killed with its group, and :attr:`Link.why` says why.
+Every request has an ``id``. An answer that repeats it may come in any order. An answer without one belongs to the only
+request in flight, and to none when there are several. Any other line (one that is not JSON, an id that nobody waits
+for) fails what is in flight; the process lives on as long as ids keep it in step. A process that cannot be kept in
+step, takes too long or floods is killed with its group, and :attr:`JsonLinesClient.why` says why.
 """
 
 from __future__ import annotations
