@@ -23,7 +23,6 @@ each takes the first event that fits, and a rubric of one event is scored like a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, ClassVar, Final, Literal
@@ -31,12 +30,12 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from runner.config import Dataset, Strict
-from runner.data.fields import some
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
+from runner.harness.beam.data_check import BeamDataCheck
 from runner.harness.beam.format import Chat, parse
 from runner.harness.beam.questions import ABSTENTION, GOLD, ORDERING
-from runner.harness.beam.source import Found, Raw, find, raw_chats
+from runner.harness.beam.source import Found, RawChat, find, raw_chats
 from runner.score.ordering import align, items_in, lines_in, ordering
 from runner.score.retrieval import profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
@@ -82,7 +81,7 @@ class Beam(Published):
     def described(self) -> str:
         return f"{self.title} {self.settings.size}"
 
-    def _chats(self) -> Iterator[tuple[Raw, Chat]]:
+    def _chats(self) -> Iterator[tuple[RawChat, Chat]]:
         empty = True
         for raw in raw_chats(self.name, self._found):
             empty = False
@@ -143,12 +142,12 @@ class Beam(Published):
             return {}
         upstream = self.settings.scoring == "upstream"
         reference = list(dict.fromkeys(question.gold.points))
-        said = lines_in(answer) if upstream else items_in(answer)
-        told = ordering(reference, align(said, reference, first=upstream), upstream=upstream)
+        items = lines_in(answer) if upstream else items_in(answer)
+        order = ordering(reference, align(items, reference, first=upstream), upstream=upstream)
         return {
-            "event_ordering_lexical": told.score,
-            "event_ordering_tau_norm": told.tau_norm,
-            "event_ordering_f1": told.f1,
+            "event_ordering_lexical": order.score,
+            "event_ordering_tau_norm": order.tau_norm,
+            "event_ordering_f1": order.f1,
         }
 
     def flags(self, question: Question) -> tuple[str, ...]:
@@ -158,37 +157,10 @@ class Beam(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        by_ability: Counter[str] = Counter()
-        met: Counter[str] = Counter()
-        texts: Counter[str] = Counter()
-        chats = messages = points = blind = truncated = 0
-        unresolved: list[str] = []
-        names: list[str] = []
+        check = BeamDataCheck(size=self.settings.size)
         for raw, chat in self._chats():
-            names.append(raw.name)
-            chats += 1
-            messages += len(chat.messages)
-            met.update(chat.met)
-            truncated += raw.truncated
-            for number, probe in enumerate(chat.probes):
-                by_ability[probe.ability] += 1
-                points += len(probe.rubric)
-                texts[probe.question] += 1
-                blind += probe.ability != ABSTENTION and not probe.evidence
-                where = f"{self.settings.size}-{raw.name}/{number}"
-                unresolved += [f"{where} {cited}" for cited in probe.unresolved]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        return [
-            f"chats {chats}, messages {messages}, questions {by_ability.total()}, rubric points {points}",
-            "questions by ability: " + ", ".join(f"{name} {by_ability[name]}" for name in GOLD),
-            *(f"{trap}: {met[trap]}" for trap in sorted(met)),
-            *([f"truncated chats, read in place of the whole, as published: {truncated}"] if truncated else ()),
-            f"evidence that names no single message: {len(unresolved)}"
-            + (f" ({some(unresolved)})" if unresolved else ""),
-            f"questions but abstentions without resolvable evidence, no retrieval metric: {blind}",
-            f"question texts asked more than once: {sum(times > 1 for times in texts.values())}",
-            f"chat ids that stand twice: {len(twice)}" + (f" ({some(twice)})" if twice else ""),
-        ]
+            check.add(raw, chat)
+        return check.lines()
 
 
 HARNESS = Beam

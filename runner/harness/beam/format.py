@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from runner.data.fields import Where
-from runner.harness.beam.questions import Probe, probes
+from runner.harness.beam.questions import ProbingQuestion, probes
 
 _MEANT: Final = "published BEAM data"
 _MESSAGE: Final = frozenset({"role", "id", "content", "question_type", "index", "time_anchor"})
@@ -48,7 +48,7 @@ class Message:
 @dataclass(frozen=True)
 class Chat:
     messages: tuple[Message, ...]  # by time
-    probes: tuple[Probe, ...]  # by ability
+    probes: tuple[ProbingQuestion, ...]  # by ability
     met: Counter[str]  # traps, and how often
 
 
@@ -143,7 +143,7 @@ def _messages(
         met["batches without a date"] += time is None
         for number, value in enumerate(batch.messages):
             message = here.at(f", message {number}").mapping(value, _MESSAGE, ("role", "content"))
-            role, text = _said(here.at(f", message {number}"), message, met)
+            role, text = _spoken(here.at(f", message {number}"), message, met)
             time = _date(here, message.get("time_anchor")) or time
             name, counted = _name(here, message.get("id"), offset, names, met)
             if counted is not None:
@@ -160,8 +160,8 @@ def _messages(
     return _by_time(found, met), known
 
 
-def _said(where: Where, message: Mapping[str, Any], met: Counter[str]) -> tuple[str, str]:
-    """Who speaks and what is said, less the marker that the generator left at the end of a user's message."""
+def _spoken(where: Where, message: Mapping[str, Any], met: Counter[str]) -> tuple[str, str]:
+    """Return who speaks and what is said, less the marker that the generator left at the end of a user's message."""
     role = message["role"]
     if role not in ("user", "assistant"):
         raise where.fail(f"unknown role {str(role)[:40]!r}")
@@ -174,7 +174,7 @@ def _said(where: Where, message: Mapping[str, Any], met: Counter[str]) -> tuple[
 
 
 def _name(where: Where, value: object, offset: int, names: set[str], met: Counter[str]) -> tuple[str, int | None]:
-    """A name that no other message has, and the id that evidence counts in."""
+    """Return a name that no other message has, and the id that evidence counts in."""
     if value is None:
         met["messages without an id"] += 1
         counted, name = None, f"x{len(names)}"

@@ -32,7 +32,7 @@ ORDERING: Final = "event_ordering"
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbingQuestion:
     """One probing question. ``evidence`` are message ids, each once."""
 
     ability: str
@@ -43,7 +43,9 @@ class Probe:
     unresolved: tuple[str, ...]
 
 
-def probes(where: Where, value: object, known: Mapping[int, list[str]], met: Counter[str]) -> tuple[Probe, ...]:
+def probes(
+    where: Where, value: object, known: Mapping[int, list[str]], met: Counter[str]
+) -> tuple[ProbingQuestion, ...]:
     """The questions of a chat, by ability.
 
     Parameters
@@ -78,7 +80,7 @@ def probes(where: Where, value: object, known: Mapping[int, list[str]], met: Cou
 
 def _probe(
     where: Where, ability: str, field: str, value: object, known: Mapping[int, list[str]], met: Counter[str]
-) -> Probe:
+) -> ProbingQuestion:
     item = where.mapping(value, None, ("question", field, "rubric"))
     rubric = tuple(where.at(", rubric").text(point) for point in where.at(", rubric").list(item["rubric"]))
     if not rubric:
@@ -95,7 +97,7 @@ def _probe(
             evidence[names[0]] = None
         else:  # of two messages of one id, nothing tells which is meant
             unresolved.append(f"{number}{' (twice)' if names else ''}")
-    return Probe(
+    return ProbingQuestion(
         ability=ability,
         question=where.at(", question").text(item["question"]).strip(),
         answer=_gold(where.at(f", {field}"), item[field], met),

@@ -25,7 +25,7 @@ TRUNCATED: Final = "chat_trunecated.json"  # as the repository spells it; where 
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawChat:
     """One chat, decoded and not understood. ``chat`` is ``None`` where ``plans`` holds it."""
 
     name: str
@@ -131,7 +131,7 @@ def _questions_file(harness: str, folder: Path) -> Path:
     )
 
 
-def raw_chats(harness: str, found: Found) -> Iterator[Raw]:
+def raw_chats(harness: str, found: Found) -> Iterator[RawChat]:
     """The chats, one after another.
 
     Raises
@@ -147,7 +147,7 @@ def raw_chats(harness: str, found: Found) -> Iterator[Raw]:
                 yield _of_row(harness, file, row)
         return
     for chat, questions in zip(found.files[::2], found.files[1::2], strict=True):
-        yield Raw(
+        yield RawChat(
             name=chat.parent.name,
             chat=_decoded(harness, chat),
             plans=None,
@@ -164,7 +164,7 @@ def _decoded(harness: str, path: Path) -> Any:
     return decode_json(harness, str(path), data)
 
 
-def _of_row(harness: str, file: Path, row: object) -> Raw:
+def _of_row(harness: str, file: Path, row: object) -> RawChat:
     if not isinstance(row, Mapping) or "conversation_id" not in row or "probing_questions" not in row:
         raise DatasetError(
             f"{harness}: {file} has a row without conversation_id or probing_questions; it is not the published data "
@@ -172,7 +172,7 @@ def _of_row(harness: str, file: Path, row: object) -> Raw:
         )
     plans, name = row.get("plans"), row["conversation_id"]
     where = Where(harness, f"{file.name}, conversation_id", "the published data")
-    return Raw(
+    return RawChat(
         name=where.answer(name),
         chat=None if plans else row.get("chat"),
         plans=plans or None,

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,10 +31,10 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from runner.config import Strict
-from runner.data.fields import some
 from runner.errors import DatasetError
 from runner.harness._base.draw import Draw
 from runner.harness._base.published import Published
+from runner.harness.dialogue_consistency.data_check import DialogueDataCheck
 from runner.harness.dialogue_consistency.format import LABELS, File, Pair, find, pairs
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
@@ -207,46 +206,15 @@ class DialogueConsistency(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        index = self._index
-        by_label: Counter[str] = Counter()
-        asked: Counter[str] = Counter()
-        by_kind: Counter[str] = Counter()
-        spelled: Counter[str] = Counter()
-        labels: dict[tuple[str, str], set[str]] = {}
-        repeated: list[str] = []
-        same = dim = total = 0
+        index, chosen = self._index, self.settings
+        check = DialogueDataCheck(index.asked, index.unknown)
         for pair in pairs(self.name, self._file):
-            total += 1
-            by_label[pair.label] += 1
-            asked[pair.label] += pair.id in index.asked
-            by_kind[f"{pair.kind} ({pair.label})"] += 1
-            spelled[pair.published] += 1
-            same += pair.premise == pair.hypothesis
-            dim += pair.premise in index.unknown or pair.hypothesis in index.unknown
-            labels.setdefault((pair.premise, pair.hypothesis), set()).add(pair.label)
-            if pair.again:
-                repeated.append(pair.id)
-        torn = [texts for texts, found in labels.items() if len(found) > 1]
-        reverse = sum(
-            1
-            for (one, two), found in labels.items()
-            if one < two and (two, one) in labels and labels[two, one] != found
+            check.add(pair)
+        sample = f"sample {chosen.sample or 'all'}, seed {chosen.seed}, distractors {chosen.distractors}"
+        sentences = (
+            f"sentences {len(index.facts)}; premises that may distract, all their triples known: {len(index.premises)}"
         )
-        chosen = self.settings
-        return [
-            f"pairs {total}: " + ", ".join(f"{label} {by_label[label]}" for label in LABELS),
-            "labels as the file spells them: " + ", ".join(f"{name} {n}" for name, n in sorted(spelled.items())),
-            "pairs by rule (dtype; tells the label, goes nowhere): "
-            + ", ".join(f"{name} {n}" for name, n in sorted(by_kind.items())),
-            f"asked: {asked.total()} (sample {chosen.sample or 'all'}, seed {chosen.seed}, distractors "
-            f"{chosen.distractors}): " + ", ".join(f"{label} {asked[label]}" for label in LABELS),
-            f"sentences {len(index.facts)}; premises that may distract, all their triples known: {len(index.premises)}",
-            f"pairs of which it is not known what both sentences state, label kept right by words: {dim}",
-            f"pairs of two equal sentences: {same}",
-            f"pairs that stand more than once: {total - len(labels)}; of them with two labels: {len(torn)}",
-            f"pairs that stand the other way round with another label: {reverse}",
-            f"ids that stand twice, told apart by /2: {len(repeated)}" + (f" ({some(repeated)})" if repeated else ""),
-        ]
+        return check.lines(sample, sentences)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from runner.config import HarnessConfig, Strict, did_you_mean, own_path
 from runner.errors import ConfigError
-from runner.harness import DatasetInfo, Harness
+from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness.handoff.scenario_file import FAMILIES
 from runner.harness.handoff.scenario_folder import Entry, Index, index, spec_of
 from runner.harness.handoff.variants import CATEGORIES, VARIANT, VERSION, pool_sha256, scenarios

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from runner.harness.handoff.scenario_file import FactSpec, ScenarioSpec
-from runner.harness.handoff.variants import stamp, told
+from runner.harness.handoff.variants import stamp, with_actor
 from runner.score.handoff import CHARS_A_TOKEN, collapsed, found
 
 WORDINGS: Final = 3  # the one as written included
@@ -41,7 +41,7 @@ def errors(spec: ScenarioSpec) -> Iterator[str]:
 def notes(spec: ScenarioSpec) -> Iterator[str]:
     """What may be meant, and is worth a look."""
     # With its date, as a store that keeps times returns an event.
-    history = [collapsed(f"{stamp(event.time)} {told(event, spec)}") for event in spec.events]
+    history = [collapsed(f"{stamp(event.time)} {with_actor(event, spec)}") for event in spec.events]
     for index, text in enumerate(spec.asked):
         if any(collapsed(text) in said for said in history):
             yield f"{_asked(index)}: an event says the same words; they are taken for an echo and not scored"
@@ -62,7 +62,7 @@ def _questions(spec: ScenarioSpec) -> Iterator[str]:
 
 
 def _facts(spec: ScenarioSpec) -> Iterator[str]:
-    history = [collapsed(told(event, spec)) for event in spec.events]
+    history = [collapsed(with_actor(event, spec)) for event in spec.events]
     stamps = [collapsed(stamp(event.time)) for event in spec.events]
     asked = [collapsed(text) for text in spec.asked]
     labels = Counter(fact.label for _, fact in spec.gold.facts())

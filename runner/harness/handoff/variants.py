@@ -61,7 +61,7 @@ def flatten(event: EventSpec, project: str) -> str:
     return " ".join([*parts, text] if text else parts)
 
 
-def told(event: EventSpec, spec: ScenarioSpec) -> str:
+def with_actor(event: EventSpec, spec: ScenarioSpec) -> str:
     """An event as a store may return it: who, then what."""
     return f"{event.actor}: {flatten(event, _project(event, spec))}"
 

@@ -26,8 +26,8 @@ from runner.errors import DatasetError
 from runner.harness._base.gold_patches import Patch
 from runner.harness._base.published import Published
 from runner.harness.locomo_qa.audit import audit_patch
-from runner.harness.locomo_qa.data_check import traps
-from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, Item, parse
+from runner.harness.locomo_qa.data_check import check_lines
+from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, QaItem, parse
 from runner.score.lexical import locomo_f1
 from runner.score.retrieval import profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
@@ -77,7 +77,7 @@ class LocomoQA(Published):
                 events=tuple(
                     Event(
                         id=turn.id,
-                        text=turn.said,
+                        text=turn.spoken,
                         time=session.time,
                         actor=turn.speaker,
                         session=f"session_{session.number}",
@@ -88,7 +88,7 @@ class LocomoQA(Published):
                 questions=tuple(self._question(conversation, item) for item in conversation.items),
             )
 
-    def _question(self, conversation: Conversation, item: Item) -> Question:
+    def _question(self, conversation: Conversation, item: QaItem) -> Question:
         adversarial = item.category == ADVERSARIAL
         return Question(
             id=f"{conversation.id}/{item.index}",
@@ -146,7 +146,7 @@ class LocomoQA(Published):
         return question
 
     def counts(self) -> list[str]:
-        return traps(self._conversations)
+        return check_lines(self._conversations)
 
 
 def _session(event_id: str) -> str:

@@ -1,15 +1,17 @@
-"""What ``data check`` says of LoCoMo: the counts of the parsed file and every trap met."""
+"""Counts of LoCoMo's file and every trap met: the lines of ``data check``."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, Item
+from runner.data.fields import some
+from runner.harness._base.data_check import listed
+from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, QaItem
 
 
-def traps(conversations: Sequence[Conversation]) -> list[str]:
-    """Counts of the parsed file and every trap met, one line each."""
+def check_lines(conversations: Sequence[Conversation]) -> list[str]:
+    """Return what is in the parsed file, one fact per line."""
     items = [(conversation, item) for conversation in conversations for item in conversation.items]
     sessions = [session for conversation in conversations for session in conversation.sessions]
     turns = [turn for session in sessions for turn in session.turns]
@@ -41,12 +43,12 @@ def traps(conversations: Sequence[Conversation]) -> list[str]:
     ):
         where = [f"{conversation.id}/{item.index}" for conversation, item in items if trap in item.met]
         if where:
-            lines.append(f"{trap}: {len(where)} ({_some(where)})")
+            lines.append(listed(trap, where))
     lost = [f"{conversation.id}/{item.index} '{text}'" for conversation, item in items for text in item.unresolved]
-    lines.append(f"evidence that names no turn after repair: {len(lost)}" + (f" ({_some(lost)})" if lost else ""))
+    lines.append(listed("evidence that names no turn after repair", lost))
     blind = sum(item.category != ADVERSARIAL and not item.evidence for _, item in items)
     lines.append(f"questions of categories 1-4 without resolvable evidence, no retrieval metric: {blind}")
-    texts: dict[str, list[tuple[str, Item]]] = {}
+    texts: dict[str, list[tuple[str, QaItem]]] = {}
     for conversation, item in items:
         texts.setdefault(item.question, []).append((f"{conversation.id}/{item.index}", item))
     repeated = [group for group in texts.values() if len(group) > 1]
@@ -55,10 +57,6 @@ def traps(conversations: Sequence[Conversation]) -> list[str]:
     ]
     lines.append(
         f"question texts asked twice: {len(repeated)}; across categories, with contradictory gold: {len(crossing)}"
-        + (f" ({_some(crossing)})" if crossing else "")
+        + (f" ({some(crossing)})" if crossing else "")
     )
     return lines
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f", … {len(names) - most} more" if len(names) > most else "")

@@ -41,7 +41,7 @@ class Turn:
     hidden_query: bool  # the file has a `query`; its words go no further
 
     @property
-    def said(self) -> str:
+    def spoken(self) -> str:
         """The words and, when a photo was shared, its caption."""
         words = self.text.strip()
         return f"{words} [shares a photo: {self.caption}]".lstrip() if self.caption else words
@@ -55,7 +55,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Item:
+class QaItem:
     """One question. ``answer`` is ``None`` in category 5, whatever the file says."""
 
     index: int
@@ -71,7 +71,7 @@ class Item:
 class Conversation:
     id: str
     sessions: tuple[Session, ...]  # by time
-    items: tuple[Item, ...]
+    items: tuple[QaItem, ...]
     dates_without_session: int
 
     @cached_property
@@ -186,7 +186,7 @@ def _turn(where: Where, session: int, value: object) -> Turn:
     )
 
 
-def _item(where: Where, index: int, value: object, ids: frozenset[str]) -> Item:
+def _item(where: Where, index: int, value: object, ids: frozenset[str]) -> QaItem:
     qa = where.mapping(value, _QA, ("question", "evidence", "category"))
     number = qa["category"]
     if type(number) is not int or str(number) not in CATEGORIES:
@@ -210,7 +210,7 @@ def _item(where: Where, index: int, value: object, ids: frozenset[str]) -> Item:
         else:
             answer = where.at(", answer").text(qa["answer"])
     evidence, unresolved, repairs = _resolve(where.at(", evidence"), qa["evidence"], ids)
-    return Item(
+    return QaItem(
         index=index,
         question=where.at(", question").text(qa["question"]),
         category=category,

@@ -30,9 +30,10 @@ from runner.config import Strict
 from runner.data.json_stream import records
 from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
+from runner.harness._base.longmemeval_questions import PREFERENCE, RUBRICS, TYPES, UPDATE, rubric_of
 from runner.harness._base.published import Published
-from runner.harness.longmemeval.data_check import DataCheck
-from runner.harness.longmemeval.format import ABSTENTION, PREFERENCE, TEMPORAL, TYPES, UPDATE, Item, parse
+from runner.harness.longmemeval.data_check import LongMemEvalDataCheck
+from runner.harness.longmemeval.format import Instance, parse
 from runner.harness.longmemeval.stale import facts, stale
 from runner.score.lexical import token_f1
 from runner.score.retrieval import Ranked, ndcg_any_at, profile, ranked_sources, recall_all_at
@@ -44,9 +45,6 @@ PUBLISHED: Final = {
     "9d79e5524794a2e6900a3aa9cb7d9152c5a3e8319c9a87c25494ba1eacee495f": "it is M: harness=longmemeval_m",
 }
 
-_RUBRIC: Final = {PREFERENCE: "longmemeval_preference", TEMPORAL: "longmemeval_temporal", UPDATE: "longmemeval_update"}
-_PLAIN: Final = "longmemeval_plain"
-_ABSTAIN: Final = "longmemeval_abstention"
 _DEPTHS: Final = (5, 10)  # K's of the published retrieval tables
 _ACCEPTABLE: Final = re.compile(r"\.\s+(.+?)\s+(?:is|are) also acceptable\.?\s*$")
 _BRACKET: Final = re.compile(r"\s*\((or )?([^()]*)\)")
@@ -76,7 +74,7 @@ class LongMemEval(Published):
     comparable = frozenset(TYPES)  # abstentions included, as published
     cluster = "question"
     macro = "task_averaged"
-    rubrics = (_PLAIN, *_RUBRIC.values(), _ABSTAIN)
+    rubrics = RUBRICS
     tags = ("answerable",)  # the published tables give abstention a column of its own
     Settings = LongMemEvalSettings
     settings: LongMemEvalSettings
@@ -88,7 +86,7 @@ class LongMemEval(Published):
     def verified(self) -> LargeFile:
         return self._file
 
-    def _items(self) -> Iterator[Item]:
+    def _instances(self) -> Iterator[Instance]:
         number = -1
         for number, value in enumerate(records(self.name, self._file.path)):
             yield parse(self.name, number, value)
@@ -98,9 +96,9 @@ class LongMemEval(Published):
             )
 
     def scenarios(self) -> Iterator[Scenario]:
-        return (self._scenario(item) for item in self._items())
+        return (self._scenario(item) for item in self._instances())
 
-    def _scenario(self, item: Item) -> Scenario:
+    def _scenario(self, item: Instance) -> Scenario:
         return Scenario(
             id=f"history-{hashlib.sha256(item.id.encode()).hexdigest()[:16]}",
             cluster=item.id,
@@ -112,8 +110,9 @@ class LongMemEval(Published):
             questions=(self._question(item),),
         )
 
-    def _question(self, item: Item) -> Question:
-        carry, avoid = facts(item) if self.settings.stale_check and _updates(item.type, item.id) else ((), ())
+    def _question(self, item: Instance) -> Question:
+        updated = self.settings.stale_check and item.type == UPDATE and not item.abstain
+        carry, avoid = facts(item) if updated else ((), ())
         unlabelled = tuple(session.name for session in item.evidence if not session.labelled and session.turns)
         return Question(
             id=item.id,
@@ -129,7 +128,7 @@ class LongMemEval(Published):
             ),
             now=item.now,
             tags={"answerable": "no" if item.abstain else "yes"},
-            rubric=_ABSTAIN if item.abstain else _RUBRIC.get(item.type, _PLAIN),
+            rubric=rubric_of(item.type, abstain=item.abstain),
         )
 
     # --- scores ----------------------------------------------------------------------------------------------------
@@ -167,21 +166,19 @@ class LongMemEval(Published):
             "token_f1": max(token_f1(answer, item) for item in alternatives(gold.answers)) if lexical else None
         }
         if self.settings.stale_check:
-            told = bool(gold.carry and gold.avoid)
+            known = bool(gold.carry and gold.avoid)
             metrics["stale"] = (
-                float(stale(answer, question.text, gold.answers, gold.carry[0], gold.avoid[0])) if told else None
+                float(stale(answer, question.text, gold.answers, gold.carry[0], gold.avoid[0])) if known else None
             )
         return metrics
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = DataCheck()
-        for item in self._items():
-            traps.take(item)
-        return [
-            *traps.lines(),
-        ]
+        check = LongMemEvalDataCheck()
+        for item in self._instances():
+            check.add(item)
+        return check.lines()
 
 
 def alternatives(golds: Sequence[str]) -> list[str]:
@@ -215,10 +212,6 @@ def _tables(ranked: Ranked | None, gold: Collection[str], prefix: str) -> dict[s
 
 def _session(event_id: str) -> str:
     return event_id.partition("/")[0]
-
-
-def _updates(kind: str, name: str) -> bool:
-    return kind == UPDATE and ABSTENTION not in name
 
 
 HARNESS = LongMemEval

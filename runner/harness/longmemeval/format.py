@@ -10,7 +10,6 @@ their ids go no further.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,28 +17,13 @@ from datetime import datetime
 from typing import Any, Final
 
 from runner.data.fields import Where
-
-# Order of the published tables.
-TYPES: Final = (
-    "single-session-user",
-    "single-session-assistant",
-    "single-session-preference",
-    "multi-session",
-    "temporal-reasoning",
-    "knowledge-update",
-)
-PREFERENCE: Final = "single-session-preference"
-UPDATE: Final = "knowledge-update"
-TEMPORAL: Final = "temporal-reasoning"
-ABSTENTION: Final = "_abs"  # in the id of a question that cannot be answered
+from runner.harness._base.longmemeval_questions import ABSTENTION, TYPES, moment
 
 _MEANT: Final = "a published LongMemEval file"
 _LISTS: Final = ("haystack_session_ids", "haystack_dates", "haystack_sessions", "answer_session_ids")
 _ITEM: Final = ("question_id", "question_type", "question", "answer", "question_date", *_LISTS)
 _TURN: Final = frozenset({"role", "content", "has_answer"})
 _ROLES: Final = frozenset({"user", "assistant"})
-_DATE: Final = re.compile(r"(\d{4})/(\d{2})/(\d{2}) \(([A-Z][a-z]{2})\) (\d{2}):(\d{2})")
-_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +47,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Item:
+class Instance:
     """One question and its history. ``answers`` holds an explanation where the question cannot be answered."""
 
     id: str
@@ -84,7 +68,7 @@ class Item:
         return tuple(session for session in self.sessions if session.evidence)
 
 
-def parse(harness: str, number: int, value: object) -> Item:
+def parse(harness: str, number: int, value: object) -> Instance:
     """One item of the file.
 
     Parameters
@@ -118,7 +102,7 @@ def parse(harness: str, number: int, value: object) -> Item:
     met["weekday that is not the date's"] += not true_day
     history, unresolved = _history(where, ids, dates, sessions, cited, met)
     met["session later than the question"] += sum(session.time > now for session in history)
-    return Item(
+    return Instance(
         id=name,
         type=item["question_type"],
         question=where.at(", question").text(item["question"]),
@@ -200,22 +184,3 @@ def _turn(where: Where, at: int, number: int, item: Any) -> tuple[str, str, bool
         raise here.fail(f"unknown role {str(turn['role'])[:40]!r}")
     here.text(turn["content"], empty=True)
     raise here.fail("has_answer is neither true nor false")
-
-
-def moment(where: Where, value: object) -> tuple[datetime, bool]:
-    """A date, and whether the weekday that it names is its own.
-
-    Raises
-    ------
-    DatasetError
-        When it is none.
-    """
-    match = _DATE.fullmatch(where.text(value))
-    try:
-        if match is None:
-            raise ValueError
-        year, month, day, hour, minute = (int(match[group]) for group in (1, 2, 3, 5, 6))
-        found = datetime(year, month, day, hour, minute)
-    except ValueError:
-        raise where.fail(f"the date {str(value)[:40]!r} is not like '2023/05/30 (Tue) 23:40'") from None
-    return found, match[4] == _DAYS[found.weekday()]

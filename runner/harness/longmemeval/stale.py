@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from runner.harness.longmemeval.format import Item
+from runner.harness.longmemeval.format import Instance
 from runner.types import Fact
 
 SUPERSEDED: Final = "superseded"
@@ -42,7 +42,7 @@ _STOP: Final = frozenset(
 )
 
 
-def facts(item: Item) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+def facts(item: Instance) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     """What sets the current value apart and what the superseded one, as facts to carry and to avoid.
 
     Both are empty where the evidence has one age.

@@ -34,10 +34,10 @@ from pydantic import Field
 from runner.config import Strict
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.membench.data_check import DataCheck
+from runner.harness.membench.data_check import MemBenchDataCheck
 from runner.harness.membench.format import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
-from runner.harness.membench.noise import Pool, ranked
-from runner.harness.membench.source import REFLECTIVE, Found, Raw, find, raw_trajectories
+from runner.harness.membench.noise import NoisePool, ranked
+from runner.harness.membench.source import REFLECTIVE, Found, RawTrajectory, find, raw_trajectories
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources
@@ -89,7 +89,7 @@ class MemBench(Published):
     def verified(self) -> Found:
         return self._found
 
-    def _raw(self) -> Iterator[Raw]:
+    def _raw(self) -> Iterator[RawTrajectory]:
         empty = True
         for raw in raw_trajectories(self.name, self._found):
             empty = False
@@ -110,10 +110,10 @@ class MemBench(Published):
         return frozenset(name for found in by_category.values() for _, name in sorted(found)[: self.settings.sample])
 
     @cached_property
-    def _pool(self) -> Pool:
-        pool = Pool(self.settings.seed)
+    def _pool(self) -> NoisePool:
+        pool = NoisePool(self.settings.seed)
         for raw in self._raw():
-            pool.take(parse(self.name, raw))
+            pool.add(parse(self.name, raw))
         return pool
 
     def unasked(self) -> list[str]:
@@ -201,16 +201,16 @@ class MemBench(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = DataCheck()
+        check = MemBenchDataCheck()
         asked: Counter[str] = Counter()
         for raw in self._raw():
             trajectory = parse(self.name, raw)
             category = _category(trajectory.view, trajectory.task)
-            traps.take(trajectory, category)
+            check.add(trajectory, category)
             asked[category] += self._sampled is None or trajectory.name in self._sampled
         chosen = self.settings
         return [
-            *traps.lines(),
+            *check.lines(),
             f"asked: {asked.total()} (sample {chosen.sample or 'all'} a category, seed {chosen.seed}, noise "
             f"{chosen.noise} messages a stream): " + ", ".join(f"{name} {n}" for name, n in asked.items()),
         ]

@@ -1,48 +1,47 @@
-"""What ``data check`` says of MemBench: counts and every trap met, gathered in one pass."""
+"""Counts of MemBench and every trap met, gathered in one pass: the lines of ``data check``."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from runner.data.fields import some
+from runner.harness._base.data_check import DataCheck, listed
 from runner.harness.membench.format import Trajectory
 
 
 @dataclass
-class DataCheck:
+class MemBenchDataCheck(DataCheck):
     """Running counts; holds names and digests, never a stream."""
+
+    unit: ClassVar = "trajectories"
+    shown: ClassVar = 3
 
     messages: int = 0
     by_category: Counter[str] = field(default_factory=Counter)
     by_kind: Counter[str] = field(default_factory=Counter)
-    met: Counter[str] = field(default_factory=Counter)
-    where: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     unresolved: list[str] = field(default_factory=list)
     blind: int = 0
     users: Counter[str] = field(default_factory=Counter)
-    questions: Counter[str] = field(default_factory=Counter)
     streams: Counter[bytes] = field(default_factory=Counter)
 
-    def take(self, trajectory: Trajectory, category: str) -> None:
+    def add(self, trajectory: Trajectory, category: str) -> None:
         self.messages += len(trajectory.steps)
         self.by_category[category] += 1
         self.by_kind["/".join((trajectory.view, trajectory.task, trajectory.topic))] += 1
-        for trap, times in trajectory.met.items():
-            self.met[trap] += times
-            self.where[trap].append(trajectory.name)
+        self.add_traps(trajectory.name, trajectory.met)
+        self.add_text(trajectory.question)
         self.unresolved += [f"{trajectory.name} {target}" for target in trajectory.unresolved]
         self.blind += not trajectory.targets
         self.users[trajectory.user] += 1
-        self.questions[hashlib.sha256(trajectory.question.encode()).hexdigest()] += 1
         sha = hashlib.sha256(trajectory.question.encode())
         for step in trajectory.steps:
             sha.update(f"\0{step.text}".encode())
         self.streams[sha.digest()] += 1
 
     def lines(self) -> list[str]:
-        """One fact a line."""
+        """Return what was counted, one fact per line."""
         total = self.by_category.total()
         shared = sum(times > 1 for times in self.users.values())
         return [
@@ -50,13 +49,9 @@ class DataCheck:
             "questions by category: " + ", ".join(f"{name} {times}" for name, times in self.by_category.items()),
             "questions by view, task and topic: " + ", ".join(f"{name} {n}" for name, n in self.by_kind.items()),
             f"tids {len(self.users)}, of which {shared} stand in several places: never an id, only the cluster",
-            *(
-                f"{trap}: {self.met[trap]} in {len(self.where[trap])} trajectories ({some(self.where[trap], 3)})"
-                for trap in sorted(self.met)
-            ),
-            f"targets that are no message of their trajectory: {len(self.unresolved)}"
-            + (f" ({some(self.unresolved)})" if self.unresolved else ""),
+            *self.trap_lines(),
+            listed("targets that are no message of their trajectory", self.unresolved),
             f"questions without a resolvable target, no retrieval metric: {self.blind}",
-            f"question texts asked more than once: {sum(times > 1 for times in self.questions.values())}",
+            self.repeated_texts,
             f"trajectories that stand twice, stream and question alike: {sum(n > 1 for n in self.streams.values())}",
         ]

@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from runner.data.fields import Where, kind
-from runner.harness.membench.source import REFLECTIVE, Raw
+from runner.harness.membench.source import REFLECTIVE, RawTrajectory
 
 PARTICIPATION: Final = "participation"
 OBSERVATION: Final = "observation"
@@ -81,7 +81,7 @@ class Trajectory:
         return frozenset(self.steps[number].subject for number in self.targets) - {""}
 
 
-def view_of(harness: str, raw: Raw) -> str:
+def view_of(harness: str, raw: RawTrajectory) -> str:
     """Participation or observation, by the first message that there is.
 
     Raises
@@ -106,11 +106,11 @@ def view_of(harness: str, raw: Raw) -> str:
     return view
 
 
-def name_of(view: str, raw: Raw) -> str:
+def name_of(view: str, raw: RawTrajectory) -> str:
     return "/".join(part for part in (view, raw.task, raw.topic, str(raw.number)) if part)
 
 
-def parse(harness: str, raw: Raw) -> Trajectory:
+def parse(harness: str, raw: RawTrajectory) -> Trajectory:
     """One trajectory.
 
     Raises
@@ -163,7 +163,7 @@ def parse(harness: str, raw: Raw) -> Trajectory:
     )
 
 
-def _where(harness: str, raw: Raw) -> Where:
+def _where(harness: str, raw: RawTrajectory) -> Where:
     return Where(harness, f"{raw.file.path.name} {'/'.join((raw.task, raw.topic, str(raw.number)))[:100]}", _MEANT)
 
 

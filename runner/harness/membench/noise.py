@@ -41,13 +41,13 @@ class Donor:
 
 
 @dataclass
-class Pool:
+class NoisePool:
     """Trajectories that noise comes from: of each view and topic the first few in a seeded order."""
 
     seed: int
     _kept: dict[tuple[str, str], list[tuple[int, Donor]]] = field(default_factory=dict)
 
-    def take(self, trajectory: Trajectory) -> None:
+    def add(self, trajectory: Trajectory) -> None:
         if trajectory.topic in MIXED:
             return
         kept = self._kept.setdefault((trajectory.view, trajectory.topic), [])

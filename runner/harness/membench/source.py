@@ -62,7 +62,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawTrajectory:
     """One trajectory, decoded and not understood. ``number`` is its place in the list of its topic, from 0."""
 
     file: File
@@ -118,7 +118,7 @@ def _agent(path: Path) -> str:
     return next((agent for agent in AGENTS if path.name.startswith(agent) or path.parent.name == agent), "")
 
 
-def raw_trajectories(harness: str, found: Found) -> Iterator[Raw]:
+def raw_trajectories(harness: str, found: Found) -> Iterator[RawTrajectory]:
     """The trajectories of all files, one after another.
 
     Raises
@@ -132,7 +132,7 @@ def raw_trajectories(harness: str, found: Found) -> Iterator[Raw]:
             task, topic = _place(harness, file.path, keys)
             number = counts.get(keys, 0)
             counts[keys] = number + 1
-            yield Raw(file, task, topic, number, value)
+            yield RawTrajectory(file, task, topic, number, value)
 
 
 def _place(harness: str, path: Path, keys: tuple[str, ...]) -> tuple[str, str]:

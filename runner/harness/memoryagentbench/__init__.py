@@ -44,14 +44,14 @@ from runner.config import Dataset, Strict, did_you_mean
 from runner.data.fields import Where
 from runner.data.tables import rows
 from runner.errors import ConfigError, DatasetError
+from runner.harness._base.longmemeval_questions import RUBRICS, rubric_of
 from runner.harness._base.published import Published
-from runner.harness.longmemeval.format import PREFERENCE, TEMPORAL, UPDATE
 from runner.harness.memoryagentbench import format as mab
-from runner.harness.memoryagentbench.data_check import DataCheck
-from runner.harness.memoryagentbench.events import Told, tell
+from runner.harness.memoryagentbench.data_check import MemoryAgentBenchDataCheck
 from runner.harness.memoryagentbench.format import MEANT
+from runner.harness.memoryagentbench.history import History, history_of
 from runner.harness.memoryagentbench.movies import Movies, recall, recommended
-from runner.harness.memoryagentbench.rules import contains, matches, parsed, published, told
+from runner.harness.memoryagentbench.rules import answer_given, contains, first_line, matches, published
 from runner.harness.memoryagentbench.source import Found, columns, find
 from runner.score.lexical import is_abstention, rouge_l
 from runner.score.retrieval import profile, ranked_sources
@@ -61,13 +61,6 @@ SOURCE: Final = "source"  # tag: the sub-dataset
 TYPE: Final = "question_type"  # tag of LongMemEval's questions
 
 _UPSTREAM: Final = "_upstream"
-_CHAT_RUBRICS: Final = {
-    PREFERENCE: "longmemeval_preference",
-    TEMPORAL: "longmemeval_temporal",
-    UPDATE: "longmemeval_update",
-}
-_PLAIN: Final = "longmemeval_plain"
-_ABSTAIN: Final = "longmemeval_abstention"
 _SUMMARY: Final = "mab_summary"
 _DEPTH: Final = 5
 
@@ -101,7 +94,7 @@ class MemoryAgentBench(Published):
     macro = "competency_averaged"
     tags = (SOURCE, TYPE)
     prompts = tuple(task.prompt for task in mab.TASKS)
-    rubrics = (_PLAIN, *_CHAT_RUBRICS.values(), _ABSTAIN, _SUMMARY)
+    rubrics = (*RUBRICS, _SUMMARY)
     rules = (mab.SUBSTRING, mab.EXACT, mab.RECALL, mab.EXACT + _UPSTREAM, mab.RECALL + _UPSTREAM)
     Settings = MemoryAgentBenchSettings
     settings: MemoryAgentBenchSettings
@@ -130,7 +123,7 @@ class MemoryAgentBench(Published):
     def verified(self) -> Found:
         return self._found
 
-    def _items(self) -> Iterator[tuple[str, mab.Item]]:
+    def _rows(self) -> Iterator[tuple[str, mab.ContextRow]]:
         """Every chosen row that asks something, with the name of its scenario, which counts rows of its source."""
         seen: Counter[str] = Counter()
         for file in self._found.files:
@@ -156,38 +149,40 @@ class MemoryAgentBench(Published):
         return not names or any(fnmatchcase(source, name) or source == name for name in names)
 
     def scenarios(self) -> Iterator[Scenario]:
-        asking = ((name, item) for name, item in self._items() if item.questions)
-        return (self._scenario(name, item, self._told(name, item)) for name, item in asking)
+        asking = ((name, row) for name, row in self._rows() if row.questions)
+        return (self._scenario(name, row, self._history(name, row)) for name, row in asking)
 
-    def _told(self, name: str, item: mab.Item) -> Told:
-        return tell(Where(self.name, name, MEANT), item, self.settings.chunk_tokens)
+    def _history(self, name: str, row: mab.ContextRow) -> History:
+        return history_of(Where(self.name, name, MEANT), row, self.settings.chunk_tokens)
 
-    def _scenario(self, name: str, item: mab.Item, told: Told) -> Scenario:
+    def _scenario(self, name: str, row: mab.ContextRow, history: History) -> Scenario:
         return Scenario(
             id=name,
-            cluster=f"context-{hashlib.sha256(item.context.encode('utf-8', 'replace')).hexdigest()[:16]}",
-            events=told.events,
+            cluster=f"context-{hashlib.sha256(row.context.encode('utf-8', 'replace')).hexdigest()[:16]}",
+            events=history.events,
             questions=tuple(
-                self._question(f"{name}/{number}", item, asked, evidence)
-                for number, (asked, evidence) in enumerate(zip(item.questions, told.evidence, strict=True))
+                self._question(f"{name}/{number}", row, asked, evidence)
+                for number, (asked, evidence) in enumerate(zip(row.questions, history.evidence, strict=True))
             ),
         )
 
-    def _question(self, name: str, item: mab.Item, asked: mab.Asked, evidence: tuple[str, ...]) -> Question:
-        answers, rule, rubric = asked.answers, item.task.rule, ""
-        if item.task is mab.MOVIES:
+    def _question(
+        self, name: str, row: mab.ContextRow, asked: mab.ContextQuestion, evidence: tuple[str, ...]
+    ) -> Question:
+        answers, rule, rubric = asked.answers, row.task.rule, ""
+        if row.task is mab.MOVIES:
             answers = tuple(self._movie(name, number) for number in answers)
-        elif item.task is mab.SUMMARY:
+        elif row.task is mab.SUMMARY:
             rubric = _SUMMARY
-        elif item.task is mab.CHATS:
-            rubric = _ABSTAIN if asked.abstain else _CHAT_RUBRICS.get(asked.type, _PLAIN)
+        elif row.task is mab.CHATS:
+            rubric = rubric_of(asked.type, abstain=asked.abstain)
         if rule in (mab.EXACT, mab.RECALL) and self.settings.scoring == "upstream":
             rule += _UPSTREAM
         return Question(
             id=name,
             text=asked.text,
             reading=asked.reading,
-            category=item.task.split,
+            category=row.task.split,
             gold=Gold(
                 answers=answers,
                 evidence=() if asked.abstain else evidence,
@@ -195,9 +190,9 @@ class MemoryAgentBench(Published):
                 points=asked.points,
             ),
             now=asked.now,
-            tags={SOURCE: item.source, **({TYPE: asked.type} if asked.type else {})},
+            tags={SOURCE: row.source, **({TYPE: asked.type} if asked.type else {})},
             rubric=rubric,
-            prompt=item.task.prompt,
+            prompt=row.task.prompt,
             rule=rule,
         )
 
@@ -225,10 +220,9 @@ class MemoryAgentBench(Published):
             value = CORRECT if share else ABSTAIN if is_abstention(answer) else WRONG
             return Label(value=value, score=share, reason=f"the first {_DEPTH}: {'; '.join(found[:_DEPTH])}"[:500])
         if rule == mab.SUBSTRING:
-            first_line = question.prompt == mab.EVENTS.prompt
-            right = contains(parsed(answer) if first_line else answer, golds)
+            right = contains(first_line(answer) if question.prompt == mab.EVENTS.prompt else answer, golds)
         elif rule == mab.EXACT:
-            right = matches(told(answer), golds, letters=question.prompt == mab.DETECTIVE.prompt)
+            right = matches(answer_given(answer), golds, letters=question.prompt == mab.DETECTIVE.prompt)
         else:
             whole = question.prompt != mab.LABELS.prompt
             right = published(answer, golds, whole=whole)["exact_match"] == 1
@@ -258,13 +252,11 @@ class MemoryAgentBench(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = DataCheck()
-        for name, item in self._items():
-            held = self._told(name, item)
-            traps.take(item, self._scenario(name, item, held), held)
-        return [
-            *traps.lines(),
-        ]
+        check = MemoryAgentBenchDataCheck()
+        for name, row in self._rows():
+            history = self._history(name, row)
+            check.add(row, self._scenario(name, row, history), history)
+        return check.lines()
 
 
 HARNESS = MemoryAgentBench

@@ -1,20 +1,19 @@
-"""What ``data check`` says of MemoryAgentBench: counts and every trap met, gathered in one pass."""
+"""Counts of MemoryAgentBench and every trap met, gathered in one pass: the lines of ``data check``."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 
-from runner.data.fields import some
-from runner.harness.memoryagentbench.events import Told
-from runner.harness.memoryagentbench.format import RECALL, SPLITS, SUBSTRING, Item
+from runner.harness._base.data_check import DataCheck, digest_of, listed, repeated
+from runner.harness.memoryagentbench.format import RECALL, SPLITS, SUBSTRING, ContextRow
+from runner.harness.memoryagentbench.history import History
 from runner.harness.memoryagentbench.rules import contains
 from runner.types import Scenario
 
 
 @dataclass
-class DataCheck:
+class MemoryAgentBenchDataCheck(DataCheck):
     """Running counts; holds names and digests, never a context."""
 
     rows: Counter[str] = field(default_factory=Counter)  # by sub-dataset
@@ -22,7 +21,6 @@ class DataCheck:
     by_split: Counter[str] = field(default_factory=Counter)
     by_grading: Counter[str] = field(default_factory=Counter)
     by_type: Counter[str] = field(default_factory=Counter)
-    met: Counter[str] = field(default_factory=Counter)
     contexts: Counter[str] = field(default_factory=Counter)
     twice: int = 0  # question texts asked again in one row
     chunks: int = 0
@@ -31,28 +29,26 @@ class DataCheck:
     measurable: int = 0  # questions with evidence
     unresolved: list[str] = field(default_factory=list)
 
-    def take(self, item: Item, scenario: Scenario, told: Told) -> None:
-        self.rows[item.source] += 1
-        self.questions[item.source] += len(scenario.questions)
-        self.by_split[item.task.split] += len(scenario.questions)
-        self.met.update(item.met)
-        self.met.update(told.met)
+    def add(self, row: ContextRow, scenario: Scenario, history: History) -> None:
+        self.rows[row.source] += 1
+        self.questions[row.source] += len(scenario.questions)
+        self.by_split[row.task.split] += len(scenario.questions)
+        self.traps.update(row.met)
+        self.traps.update(history.met)
         self.contexts[scenario.cluster] += 1
         self.chunks += len(scenario.events)
-        self.chars += len(item.context)
-        self.unresolved += [f"{scenario.id}/{number}" for number in told.unresolved]
-        texts = Counter(hashlib.sha256(asked.text.encode()).digest() for asked in item.questions)
-        self.twice += sum(times > 1 for times in texts.values())
-        for asked, question in zip(item.questions, scenario.questions, strict=True):
+        self.chars += len(row.context)
+        self.unresolved += [f"{scenario.id}/{number}" for number in history.unresolved]
+        self.twice += sum(times > 1 for times in Counter(digest_of(asked.text) for asked in row.questions).values())
+        for asked, question in zip(row.questions, scenario.questions, strict=True):
             self.by_grading[question.rule or question.rubric] += 1
             self.by_type[asked.type] += bool(asked.type)
             self.measurable += bool(question.gold.evidence)
-            if item.task.rule and item.task.rule != RECALL:
+            if row.task.rule and row.task.rule != RECALL:
                 self.blank += sum(not contains(alias, [alias]) for alias in asked.answers)
 
     def lines(self) -> list[str]:
-        """One fact a line."""
-        shared = sum(times > 1 for times in self.contexts.values())
+        """Return what was counted, one fact per line."""
         by_type = ", ".join(f"{name} {number}" for name, number in sorted(self.by_type.items()) if number)
         return [
             f"rows {self.rows.total()}, questions {self.questions.total()}, chunks {self.chunks}, "
@@ -63,12 +59,11 @@ class DataCheck:
             "questions by what grades them: " + ", ".join(f"{n} {self.by_grading[n]}" for n in sorted(self.by_grading)),
             *([f"questions of the chats by type: {by_type}"] if by_type else []),
             "demo and previous_events are not read; questions are asked of a memory without their example",
-            *(f"{trap}: {self.met[trap]}" for trap in sorted(self.met)),
-            f"contexts that stand in several rows, one cluster each: {shared}",
+            *(f"{trap}: {self.traps[trap]}" for trap in sorted(self.traps)),
+            f"contexts that stand in several rows, one cluster each: {len(repeated(self.contexts))}",
             f"question texts asked more than once of one context: {self.twice}",
             f"aliases of which nothing is left after normalisation, never found ({SUBSTRING} would always find them): "
             f"{self.blank}",
             f"questions with evidence, the others have no retrieval metric: {self.measurable}",
-            f"labelled turns that the context does not hold: {len(self.unresolved)}"
-            + (f" ({some(self.unresolved)})" if self.unresolved else ""),
+            listed("labelled turns that the context does not hold", self.unresolved),
         ]

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from runner.data.fields import Where
-from runner.harness.longmemeval.format import ABSTENTION, TYPES, moment
+from runner.harness._base.longmemeval_questions import ABSTENTION, TYPES, moment
 from runner.harness.memoryagentbench.chats import labelled
 
 RETRIEVAL: Final = "Accurate_Retrieval"
@@ -69,7 +69,7 @@ TASKS: Final = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class ContextQuestion:
     """One question. ``text`` is what a memory is searched by, ``reading`` the whole where the two differ."""
 
     text: str
@@ -83,13 +83,13 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Item:
+class ContextRow:
     """One row."""
 
     source: str
     task: Task
     context: str
-    questions: tuple[Asked, ...]
+    questions: tuple[ContextQuestion, ...]
     met: Counter[str]  # traps, and how often
 
 
@@ -106,7 +106,7 @@ def source_of(where: Where, value: object) -> str:
     return where.at(", metadata.source").text(metadata["source"])
 
 
-def parse(harness: str, place: str, value: object) -> Item:
+def parse(harness: str, place: str, value: object) -> ContextRow:
     """One row of the data.
 
     Parameters
@@ -135,12 +135,12 @@ def parse(harness: str, place: str, value: object) -> Item:
     context = where.at(", context").text(row["context"], empty=True)
     met["empty contexts"] += not context.strip()
     pairs = _pairs(where, row, met)
-    return Item(
+    return ContextRow(
         source=source,
         task=task,
         context=context,
         questions=tuple(
-            _asked(where.at(f", question {number}"), task, metadata, number, text, answers, met)
+            _question(where.at(f", question {number}"), task, metadata, number, text, answers, met)
             for number, (text, answers) in enumerate(pairs)
         ),
         met=+met,
@@ -186,7 +186,7 @@ def _aliases(where: Where, value: object, met: Counter[str]) -> tuple[str, ...]:
     return found
 
 
-def _asked(
+def _question(
     where: Where,
     task: Task,
     metadata: Mapping[str, Any],
@@ -194,7 +194,7 @@ def _asked(
     text: str,
     answers: tuple[str, ...],
     met: Counter[str],
-) -> Asked:
+) -> ContextQuestion:
     searched = _searched(task, text)
     reading = "" if searched == text else text.strip()
     if task is SUMMARY:
@@ -202,9 +202,9 @@ def _asked(
         if not points:
             raise where.fail("there are no keypoints, which the summary is graded by")
         numbered = "\n".join(f"{at}. {' '.join(point.split())}" for at, point in enumerate(points, start=1))
-        return Asked(searched, reading, answers, points=(numbered,))
+        return ContextQuestion(searched, reading, answers, points=(numbered,))
     if task is not CHATS:
-        return Asked(searched, reading, answers)
+        return ContextQuestion(searched, reading, answers)
     kind = _at(where, metadata, "question_types", number)
     name = _at(where, metadata, "question_ids", number)
     met["questions of no known type, graded as plain ones"] += kind is None
@@ -212,7 +212,7 @@ def _asked(
         raise where.fail(f"unknown question type {str(kind)[:60]!r}")
     met["questions of the chats without an id, taken as answerable"] += not isinstance(name, str)
     haystacks = _listed(where, metadata, "haystack_sessions")
-    return Asked(
+    return ContextQuestion(
         searched,
         reading="",  # the prompt tells the date
         answers=answers,
@@ -247,14 +247,14 @@ def _listed(where: Where, metadata: Mapping[str, Any], key: str) -> Sequence[Any
 
 
 def _now(where: Where, value: object, text: str, met: Counter[str]) -> datetime | None:
-    """When a question is asked: as the metadata says, else as its text does."""
-    told = _ASKED_AT.search(text)
-    if value is None and told is None:
+    """Return when a question is asked: as the metadata says, else as its text does."""
+    stated = _ASKED_AT.search(text)
+    if value is None and stated is None:
         met["questions of the chats without a date"] += 1
         return None
     here = where.at(", question_dates")
-    now, _ = moment(here, told[1] if value is None and told else value)
+    now, _ = moment(here, stated[1] if value is None and stated else value)
     met["questions whose text tells another date than the metadata"] += (
-        value is not None and told is not None and moment(here, told[1])[0] != now
+        value is not None and stated is not None and moment(here, stated[1])[0] != now
     )
     return now

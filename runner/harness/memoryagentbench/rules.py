@@ -25,10 +25,10 @@ _LETTER: Final = re.compile(r"^\s*([A-H])\s*[.):]\s*")
 _CLOSED: Final = frozenset({"yes", "no", "noanswer"})  # answers that are right as a whole or not at all
 
 
-def parsed(answer: str) -> str:
-    r"""What follows "Answer:" on its line, else the first line.
+def first_line(answer: str) -> str:
+    r"""Return what follows "Answer:" on its line, else the first line.
 
-    >>> parsed("Well.\nAnswer: Paris\nI am sure.")
+    >>> first_line("Well.\nAnswer: Paris\nI am sure.")
     'Paris'
     """
     found = _PREFIX.search(answer)
@@ -36,10 +36,10 @@ def parsed(answer: str) -> str:
     return re.sub(r"^Answer:", "", line, flags=re.IGNORECASE).strip()
 
 
-def told(answer: str) -> str:
-    """The answer as the prompts ask for it, out of whatever stands around it.
+def answer_given(answer: str) -> str:
+    """Return the answer as the prompts ask for it, out of whatever stands around it.
 
-    >>> [told(answer) for answer in ("label: 4", '{"answer": "C. Fog", "reasoning": "It', "**Label: 7**", "Fog")]
+    >>> [answer_given(text) for text in ("label: 4", '{"answer": "C. Fog", "reasoning": "It', "**Label: 7**", "Fog")]
     ['4', 'C. Fog', '7**', 'Fog']
     """
     field = _ANSWER_FIELD.search(answer)
@@ -48,24 +48,27 @@ def told(answer: str) -> str:
             return str(json.loads(field[1], strict=False))
         except ValueError:  # an escape that JSON does not know
             return field[1].strip('"')
-    return _LABEL.sub("", parsed(answer.strip()))
+    return _LABEL.sub("", first_line(answer.strip()))
 
 
 def contains(answer: str, golds: Sequence[str]) -> bool:
-    """Whether an alias stands in the answer. One of which nothing is left but articles and punctuation is in none."""
-    said = _plain(answer)
-    return any(gold in said for gold in map(_plain, golds) if gold)
+    """Tell whether an alias stands in the answer.
+
+    An alias of which nothing is left but articles and punctuation stands in no answer.
+    """
+    plain = _plain(answer)
+    return any(gold in plain for gold in map(_plain, golds) if gold)
 
 
 def matches(answer: str, golds: Sequence[str], *, letters: bool = False) -> bool:
-    """Whether the answer is one of the aliases. ``letters``: "B.Fog" and "B. Fog" are one choice."""
-    said = _plain(_apart(answer) if letters else answer)
-    return any(said == _plain(_apart(gold) if letters else gold) for gold in golds)
+    """Tell whether the answer is one of the aliases. ``letters``: "B.Fog" and "B. Fog" are one choice."""
+    plain = _plain(_apart(answer) if letters else answer)
+    return any(plain == _plain(_apart(gold) if letters else gold) for gold in golds)
 
 
 def published(answer: str, golds: Sequence[str], *, whole: bool) -> dict[str, float]:
     """The string metrics as the published code has them: of the first line, or the better of it and the whole."""
-    tried = [answer, parsed(answer)] if whole else [parsed(answer)]
+    tried = [answer, first_line(answer)] if whole else [first_line(answer)]
     return {
         "exact_match": float(any(matches(one, golds) for one in tried)),
         "substring_exact_match": float(any(contains(one, golds) for one in tried)),

@@ -28,8 +28,8 @@ from runner.config import Strict
 from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.msc_dmr.data_check import DataCheck
-from runner.harness.msc_dmr.format import Item, items
+from runner.harness.msc_dmr.data_check import MscDataCheck
+from runner.harness.msc_dmr.format import MscRow, read_rows
 from runner.score.answer_words import answer_recall
 from runner.score.lexical import rouge_l
 from runner.score.retrieval import profile, ranked_sources
@@ -66,35 +66,35 @@ class MscDmr(Published):
     def verified(self) -> LargeFile:
         return self._file
 
-    def _items(self) -> Iterator[tuple[str, Item]]:
+    def _rows(self) -> Iterator[tuple[str, MscRow]]:
         """Every row with the name of its scenario: its place in the file, for the rows have no id of their own."""
         place = -1
-        for place, item in enumerate(items(self.name, self._file.path)):
-            yield f"{_DMR}-{place:04d}", item
+        for place, row in enumerate(read_rows(self.name, self._file.path)):
+            yield f"{_DMR}-{place:04d}", row
         if place < 0:
             raise DatasetError(
                 f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
             )
 
     def scenarios(self) -> Iterator[Scenario]:
-        return (self._scenario(name, item) for name, item in self._items())
+        return (self._scenario(name, row) for name, row in self._rows())
 
-    def _scenario(self, name: str, item: Item) -> Scenario:
-        told = item.sessions if self.settings.current_session else item.sessions[:-1]
+    def _scenario(self, name: str, row: MscRow) -> Scenario:
+        history = row.sessions if self.settings.current_session else row.sessions[:-1]
         return Scenario(
             id=name,
-            cluster=item.conversation or name,
+            cluster=row.conversation or name,
             events=tuple(
                 Event(id=turn.id, text=turn.text, time=NOW - session.before, actor=turn.speaker, session=session.name)
-                for session in told
+                for session in history
                 for turn in session.turns
             ),
             questions=(
                 Question(
                     id=f"{name}/0",
-                    text=item.question,
+                    text=row.question,
                     category=_DMR,
-                    gold=Gold(answers=(item.gold,)),
+                    gold=Gold(answers=(row.gold,)),
                     now=NOW,
                     rubric=_OWN,
                     prompt=_OWN,
@@ -124,10 +124,10 @@ class MscDmr(Published):
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
-        traps = DataCheck()
-        for name, item in self._items():
-            traps.take(name, item, current=self.settings.current_session)
-        return traps.lines()
+        check = MscDataCheck()
+        for name, row in self._rows():
+            check.add(name, row, current=self.settings.current_session)
+        return check.lines()
 
 
 HARNESS = MscDmr

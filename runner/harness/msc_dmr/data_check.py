@@ -1,14 +1,14 @@
-"""What ``data check`` says of MSC-Self-Instruct: counts and every trap met, gathered in one pass."""
+"""Counts of MSC-Self-Instruct and every trap met, gathered in one pass: the lines of ``data check``."""
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from runner.data.fields import some
-from runner.harness.msc_dmr.format import Item, Turn
+from runner.harness._base.data_check import DataCheck, listed, repeated
+from runner.harness.msc_dmr.format import MscRow, Turn
 from runner.score.answer_words import answer_recall
 from runner.score.lexical import spaced_tokens
 
@@ -16,42 +16,39 @@ _EARLIER, _CURRENT, _NOWHERE = "an earlier session", "the current session only",
 
 
 @dataclass
-class DataCheck:
+class MscDataCheck(DataCheck):
     """Running counts; holds names and digests, never a turn."""
+
+    unit: ClassVar = "rows"
 
     rows: int = 0
     sessions: int = 0
     turns: int = 0
     quoted: Counter[str] = field(default_factory=Counter)  # rows by where the gold stands word for word
     ceiling: float = 0.0  # sum of answer_recall over the whole history
-    whole: int = 0  # rows whose history has every word of the gold
+    complete: int = 0  # rows whose history has every word of the gold
     measurable: int = 0
-    met: Counter[str] = field(default_factory=Counter)
-    where: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    texts: Counter[str] = field(default_factory=Counter)
     conversations: Counter[str] = field(default_factory=Counter)
 
-    def take(self, name: str, item: Item, *, current: bool) -> None:
-        """Count one row. ``current`` says whether its last session is told to a memory."""
+    def add(self, name: str, row: MscRow, *, current: bool) -> None:
+        """Count one row. ``current`` says whether its last session is part of the history."""
         self.rows += 1
-        told = item.sessions if current else item.sessions[:-1]
-        self.sessions += len(told)
-        self.turns += sum(len(session.turns) for session in told)
-        self.quoted[_quoted(item)] += 1
-        recall = answer_recall("\n".join(turn.text for session in told for turn in session.turns), (item.gold,))
+        history = row.sessions if current else row.sessions[:-1]
+        self.sessions += len(history)
+        self.turns += sum(len(session.turns) for session in history)
+        self.quoted[_quoted_in(row)] += 1
+        recall = answer_recall("\n".join(turn.text for session in history for turn in session.turns), (row.gold,))
         if recall is not None:
             self.measurable += 1
             self.ceiling += recall
-            self.whole += recall == 1
-        for trap, times in (+item.met).items():
-            self.met[trap] += times
-            self.where[trap].append(name)
-        self.texts[hashlib.sha256(item.question.encode("utf-8", "replace")).hexdigest()] += 1
-        if item.conversation:
-            self.conversations[item.conversation] += 1
+            self.complete += recall == 1
+        self.add_traps(name, row.met)
+        self.add_text(row.question)
+        if row.conversation:
+            self.conversations[row.conversation] += 1
 
     def lines(self) -> list[str]:
-        """One fact a line."""
+        """Return what was counted, one fact per line."""
         out = [
             f"questions {self.rows}, each with a history: sessions {self.sessions}, turns {self.turns}",
             "personas and summaries hold answers: they are not read",
@@ -62,29 +59,27 @@ class DataCheck:
             share = 100 * self.ceiling / self.measurable
             out.append(
                 f"words of the gold in the whole history, what answer_recall can reach: {share:.1f} % of them, "
-                f"all of them in {self.whole} of {self.measurable}"
+                f"all of them in {self.complete} of {self.measurable}"
             )
         if self.measurable < self.rows:
             out.append(f"gold without a word, answer_recall not measurable: {self.rows - self.measurable}")
-        for trap in sorted(self.met):
-            names = self.where[trap]
-            out.append(f"{trap}: {self.met[trap]} in {len(names)} rows ({some(names, 4)})")
-        out.append(f"question texts asked more than once: {sum(times > 1 for times in self.texts.values())}")
-        twice = [name for name, times in self.conversations.items() if times > 1]
-        shown = f" ({some(twice)})" if twice else ""
-        out.append(f"conversations asked more than once, one cluster each: {len(twice)}{shown}")
-        return out
+        return [
+            *out,
+            *self.trap_lines(),
+            self.repeated_texts,
+            listed("conversations asked more than once, one cluster each", repeated(self.conversations)),
+        ]
 
 
-def _quoted(item: Item) -> str:
-    """Where the gold stands word for word after SQuAD's normalisation; the benchmark labels no evidence."""
-    gold = spaced_tokens(item.gold)
+def _quoted_in(row: MscRow) -> str:
+    """Return where the gold stands word for word after SQuAD's normalisation; the benchmark labels no evidence."""
+    gold = spaced_tokens(row.gold)
     if not gold.strip():
         return _NOWHERE
-    if _holds(gold, (turn for session in item.sessions[:-1] for turn in session.turns)):
+    if _is_said(gold, (turn for session in row.sessions[:-1] for turn in session.turns)):
         return _EARLIER
-    return _CURRENT if _holds(gold, item.sessions[-1].turns) else _NOWHERE
+    return _CURRENT if _is_said(gold, row.sessions[-1].turns) else _NOWHERE
 
 
-def _holds(gold: str, turns: Iterable[Turn]) -> bool:
+def _is_said(gold: str, turns: Iterable[Turn]) -> bool:
     return any(gold in spaced_tokens(turn.text) for turn in turns)

@@ -58,7 +58,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Item:
+class MscRow:
     """One row. Speaker 2 asks ``question`` (B in the file) and Speaker 1 (A) answers ``gold``."""
 
     conversation: str  # initial_data_id; empty where the row has none
@@ -68,7 +68,7 @@ class Item:
     met: Counter[str]  # traps, and how often
 
 
-def items(harness: str, path: Path) -> Iterator[Item]:
+def read_rows(harness: str, path: Path) -> Iterator[MscRow]:
     """The rows of the file, in its order; memory is that of one row.
 
     Raises
@@ -77,26 +77,26 @@ def items(harness: str, path: Path) -> Iterator[Item]:
         When the file cannot be read, or a field that is read is missing or of another kind. Fields that are not known
         are not read, and counted.
     """
-    return (_item(Where(harness, f"line {number}", _MEANT), value) for number, value in json_lines(harness, path))
+    return (_row(Where(harness, f"line {number}", _MEANT), value) for number, value in json_lines(harness, path))
 
 
-def _item(where: Where, value: object) -> Item:
+def _row(where: Where, value: object) -> MscRow:
     row = where.mapping(value, None, _REQUIRED)
     met: Counter[str] = Counter(f"unknown field '{key[:40]}', not read" for key in row if key not in _KNOWN)
     earlier = where.at(", previous_dialogs").list(row["previous_dialogs"])
     met[f"row with {len(earlier)} earlier sessions, not {CURRENT - 1}"] += len(earlier) != CURRENT - 1
     spoken = where.at(", self_instruct").mapping(row["self_instruct"], None, ("B", "A"))
-    item = Item(
+    found = MscRow(
         conversation=_conversation(row.get("metadata")),
         sessions=(*_earlier(where, earlier, met), _current(where, row["dialog"], len(earlier) + 1, met)),
         question=where.at(", self_instruct.B").text(spoken["B"]).strip(),
         gold=where.at(", self_instruct.A").text(spoken["A"]).strip(),
         met=met,
     )
-    if not any(session.turns for session in item.sessions):
+    if not any(session.turns for session in found.sessions):
         raise where.fail("no session says anything")
-    met["row without an initial_data_id, a cluster of its own"] += not item.conversation
-    return item
+    met["row without an initial_data_id, a cluster of its own"] += not found.conversation
+    return found
 
 
 def _conversation(metadata: object) -> str:
@@ -119,9 +119,9 @@ def _earlier(where: Where, values: Sequence[object], met: Counter[str]) -> list[
         before = sum(gaps[place - 1 :], timedelta())
         if before > _FARTHEST:
             raise where.at(f", previous_dialogs {place}").fail(f"it lies {before.days} days back")
-        told = _told(session.get("time_back"))
-        met["time_back that is not the sum of the gaps after it"] += told is not None and told != before
-        met["time_back that says no time"] += told is None
+        stated = _time_back(session.get("time_back"))
+        met["time_back that is not the sum of the gaps after it"] += stated is not None and stated != before
+        met["time_back that says no time"] += stated is None
         name = f"s{place}"
         here = where.at(f", previous_dialogs {place}")
         found.append(Session(name, before, _turns(here, name, session["dialog"], met)))
@@ -171,8 +171,8 @@ def _gap(where: Where, number: object, unit: object) -> timedelta:
     return timedelta(hours=number * _HOURS[name])
 
 
-def _told(back: object) -> timedelta | None:
-    """What ``time_back`` says ("14 days 5 hours ago"); ``None`` when it says nothing that is understood."""
+def _time_back(back: object) -> timedelta | None:
+    """Return what ``time_back`` says ("14 days 5 hours ago"); ``None`` when it says nothing that is understood."""
     parts = _BACK.findall(back.lower()) if isinstance(back, str) else []
     if not parts or any(len(number) > 4 for number, _ in parts):
         return None

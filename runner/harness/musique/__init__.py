@@ -31,8 +31,8 @@ from runner.config import Strict
 from runner.data.source import LargeFile, verified
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
-from runner.harness.musique.data_check import DataCheck
-from runner.harness.musique.format import COMPOSITIONS, HOPS, Item, items
+from runner.harness.musique.data_check import MusiqueDataCheck
+from runner.harness.musique.format import COMPOSITIONS, HOPS, MusiqueRow, read_rows
 from runner.score.lexical import exact_match, is_abstention, token_f1
 from runner.score.musique import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
 from runner.score.retrieval import profile, ranked_sources
@@ -89,8 +89,8 @@ class MuSiQue(Published):
 
     # --- which rows ------------------------------------------------------------------------------------------------
 
-    def _items(self) -> Iterator[Item]:
-        return items(self.name, self._file.path)
+    def _rows(self) -> Iterator[MusiqueRow]:
+        return read_rows(self.name, self._file.path)
 
     @cached_property
     def _chosen(self) -> frozenset[str]:
@@ -101,60 +101,59 @@ class MuSiQue(Published):
         DatasetError
             When an id has not the rows that its set has, or there are fewer ids than the sample.
         """
-        rows: dict[str, Counter[bool]] = {}
+        counts: dict[str, Counter[bool]] = {}
         keys: set[str] = set()
         by_hops: dict[str, list[str]] = {}
-        for item in self._items():
-            if item.key in keys:
-                raise DatasetError(f"{self.name}: two rows of {item.id} have the same paragraphs; keep one of them")
-            keys.add(item.key)
-            if item.id not in rows:
-                rows[item.id] = Counter()
-                by_hops.setdefault(item.hops if self.settings.stratify == "hops" else "", []).append(item.id)
-            rows[item.id][item.answerable] += 1
-        if not rows:
+        for row in self._rows():
+            if row.key in keys:
+                raise DatasetError(f"{self.name}: two rows of {row.id} have the same paragraphs; keep one of them")
+            keys.add(row.key)
+            if row.id not in counts:
+                counts[row.id] = Counter()
+                by_hops.setdefault(row.hops if self.settings.stratify == "hops" else "", []).append(row.id)
+            counts[row.id][row.answerable] += 1
+        if not counts:
             raise DatasetError(
                 f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
             )
-        _complete(self.name, rows, full=self._full)
+        _complete(self.name, counts, full=self._full)
         size = self.settings.sample
         if size is None:
-            return frozenset(rows)
-        if size > len(rows):
+            return frozenset(counts)
+        if size > len(counts):
             raise DatasetError(
-                f"{self.name}: harness.settings.sample is {size}, and the data has {len(rows)} "
+                f"{self.name}: harness.settings.sample is {size}, and the data has {len(counts)} "
                 f"{'pairs' if self._full else 'questions'}; take fewer, or null for all"
             )
         return drawn(by_hops, size, self.settings.seed)
 
     def scenarios(self) -> Iterator[Scenario]:
-        return (self._scenario(item) for item in self._items())
+        return (self._scenario(row) for row in self._rows())
 
     def read(self) -> Iterator[Scenario]:
         chosen = self._chosen
         # Patches before the draw: one that was written for a question outside the sample is no fault.
-        whole = super().read()
-        return (scenario for scenario in whole if scenario.cluster in chosen)
+        return (scenario for scenario in super().read() if scenario.cluster in chosen)
 
-    def _scenario(self, item: Item) -> Scenario:
+    def _scenario(self, row: MusiqueRow) -> Scenario:
         return Scenario(
-            id=f"paragraphs-{item.key}",
-            cluster=item.id,
-            events=tuple(Event(id=p.id, text=p.whole, kind="doc", title=p.title) for p in item.paragraphs),
-            questions=(self._question(item),),
+            id=f"paragraphs-{row.key}",
+            cluster=row.id,
+            events=tuple(Event(id=p.id, text=p.with_title, kind="doc", title=p.title) for p in row.paragraphs),
+            questions=(self._question(row),),
         )
 
-    def _question(self, item: Item) -> Question:
+    def _question(self, row: MusiqueRow) -> Question:
         return Question(
-            id=f"{item.id}/{item.key[:8]}" if self._full else item.id,
-            text=item.question,
-            category=item.hops,
+            id=f"{row.id}/{row.key[:8]}" if self._full else row.id,
+            text=row.question,
+            category=row.hops,
             gold=Gold(
-                answers=item.answers if item.answerable else (),
-                evidence=tuple(p.id for p in item.support) if item.answerable else (),
-                abstain=not item.answerable,
+                answers=row.answers if row.answerable else (),
+                evidence=tuple(p.id for p in row.support) if row.answerable else (),
+                abstain=not row.answerable,
             ),
-            tags={"composition": item.composition, "answerable": "yes" if item.answerable else "no"},
+            tags={"composition": row.composition, "answerable": "yes" if row.answerable else "no"},
             prompt="musique",
             rule=_RULE if self.settings.grading == "rule" else "",
         )
@@ -209,16 +208,14 @@ class MuSiQue(Published):
 
     def counts(self) -> list[str]:
         chosen = self._chosen
-        traps = DataCheck()
+        check = MusiqueDataCheck()
         asked: Counter[str] = Counter()
-        for item in self._items():
-            traps.take(item)
-            asked[item.composition] += item.id in chosen
-        lines = [
-            *traps.lines(),
-        ]
+        for row in self._rows():
+            check.add(row)
+            asked[row.composition] += row.id in chosen
+        lines = check.lines()
         if self._full:
-            lines.append(f"pairs, an answerable and an unanswerable row each: {traps.rows // 2}")
+            lines.append(f"pairs, an answerable and an unanswerable row each: {check.rows // 2}")
         if self.settings.sample is not None:
             by = ", ".join(f"{name} {asked[name]}" for name in COMPOSITIONS)
             lines.append(

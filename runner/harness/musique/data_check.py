@@ -1,18 +1,17 @@
-"""What ``data check`` says of a MuSiQue file: counts and every trap met, gathered in one pass."""
+"""Counts of a MuSiQue file and every trap met, gathered in one pass: the lines of ``data check``."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from runner.data.fields import some
-from runner.harness.musique.format import COMPOSITIONS, HOPS, Item
+from runner.harness._base.data_check import DataCheck, digest_of
+from runner.harness.musique.format import COMPOSITIONS, HOPS, MusiqueRow
 from runner.score.lexical import spaced_tokens
 
 
 @dataclass
-class DataCheck:
+class MusiqueDataCheck(DataCheck):
     """Running counts; holds ids and digests, never a paragraph."""
 
     rows: int = 0
@@ -21,32 +20,29 @@ class DataCheck:
     by_composition: Counter[str] = field(default_factory=Counter)
     unanswerable: int = 0
     aliases: int = 0  # rows with any
-    met: Counter[str] = field(default_factory=Counter)
-    where: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    texts: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # question digest -> ids
+    ids: defaultdict[bytes, set[str]] = field(default_factory=lambda: defaultdict(set))  # by digest of the question
 
-    def take(self, item: Item) -> None:
+    def add(self, row: MusiqueRow) -> None:
         self.rows += 1
-        self.paragraphs[len(item.paragraphs)] += 1
-        self.by_hops[item.hops] += 1
-        self.by_composition[item.composition] += 1
-        self.unanswerable += not item.answerable
-        self.aliases += len(item.answers) > 1
-        met = item.met.copy()
-        told = _told(item)
-        met["answerable, and no supporting paragraph has the answer or an alias word for word"] += (
-            item.answerable and not told
+        self.paragraphs[len(row.paragraphs)] += 1
+        self.by_hops[row.hops] += 1
+        self.by_composition[row.composition] += 1
+        self.unanswerable += not row.answerable
+        self.aliases += len(row.answers) > 1
+        traps = row.met.copy()
+        quoted = _quotes_answer(row)
+        traps["answerable, and no supporting paragraph has the answer or an alias word for word"] += (
+            row.answerable and not quoted
         )
-        met["unanswerable, and a paragraph still has the answer word for word"] += not item.answerable and told
-        for trap, times in (+met).items():
-            self.met[trap] += times
-            self.where[trap].append(item.id)
-        self.texts[hashlib.sha256(item.question.encode("utf-8", "replace")).hexdigest()].add(item.id)
+        traps["unanswerable, and a paragraph still has the answer word for word"] += not row.answerable and quoted
+        self.add_traps(row.id, traps)
+        self.ids[digest_of(row.question)].add(row.id)
 
     def lines(self) -> list[str]:
-        """One fact a line."""
+        """Return what was counted, one fact per line."""
         sizes = ", ".join(f"{size} in {rows}" for size, rows in sorted(self.paragraphs.items()))
-        out = [
+        twice = sum(len(ids) > 1 for ids in self.ids.values())
+        return [
             f"questions {self.rows}: answerable {self.rows - self.unanswerable}, unanswerable {self.unanswerable}",
             "questions by hops: " + ", ".join(f"{name} {self.by_hops[name]}" for name in HOPS),
             "by composition: " + ", ".join(f"{name} {self.by_composition[name]}" for name in COMPOSITIONS),
@@ -54,17 +50,13 @@ class DataCheck:
             f"questions whose answer has aliases: {self.aliases}",
             "question_decomposition holds the answer of every hop: it is not read; paragraphs are named and ordered "
             "by their text, so that neither idx nor place tells which are supporting",
+            *self.trap_lines(),
+            f"question texts asked under more than one id: {twice}",
         ]
-        for trap in sorted(self.met):
-            names = self.where[trap]
-            out.append(f"{trap}: {self.met[trap]} in {len(names)} questions ({some(names, 4)})")
-        twice = sum(len(ids) > 1 for ids in self.texts.values())
-        out.append(f"question texts asked under more than one id: {twice}")
-        return out
 
 
-def _told(item: Item) -> bool:
-    """Whether the answer or an alias stands word for word: in a supporting paragraph, or in any where it should not."""
-    golds = [gold for gold in map(spaced_tokens, item.answers) if gold.strip()]
-    texts = [spaced_tokens(p.whole) for p in (item.support if item.answerable else item.paragraphs)]
+def _quotes_answer(row: MusiqueRow) -> bool:
+    """Tell whether the answer or an alias stands word for word: in supporting paragraphs, or in any of a twin."""
+    golds = [gold for gold in map(spaced_tokens, row.answers) if gold.strip()]
+    texts = [spaced_tokens(p.with_title) for p in (row.support if row.answerable else row.paragraphs)]
     return any(gold in text for gold in golds for text in texts)

@@ -39,12 +39,12 @@ class Paragraph:
     supporting: bool
 
     @property
-    def whole(self) -> str:
+    def with_title(self) -> str:
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
 @dataclass(frozen=True)
-class Item:
+class MusiqueRow:
     """One row. ``key`` is a digest of its id and its paragraphs, which tells the two rows of a pair apart."""
 
     id: str
@@ -65,7 +65,7 @@ class Item:
         return tuple(paragraph for paragraph in self.paragraphs if paragraph.supporting)
 
 
-def items(harness: str, path: Path) -> Iterator[Item]:
+def read_rows(harness: str, path: Path) -> Iterator[MusiqueRow]:
     """The rows of the file, in its order; memory is that of one row.
 
     Raises
@@ -74,10 +74,10 @@ def items(harness: str, path: Path) -> Iterator[Item]:
         When the file cannot be read, and on anything that the format does not have: a missing or unknown field, an id
         of another shape, a value of another kind; and on a row of the test split, whose answers are withheld.
     """
-    return (_item(harness, number, value) for number, value in json_lines(harness, path))
+    return (_row(harness, number, value) for number, value in json_lines(harness, path))
 
 
-def _item(harness: str, number: int, value: object) -> Item:
+def _row(harness: str, number: int, value: object) -> MusiqueRow:
     where = Where(harness, f"line {number}", _MEANT)
     item = where.mapping(value, None, ("id", "paragraphs", "question"))
     if "answer" not in item and "answerable" not in item:
@@ -92,7 +92,7 @@ def _item(harness: str, number: int, value: object) -> Item:
         raise where.fail("answerable is neither true nor false")
     met: Counter[str] = Counter()
     paragraphs, key = _paragraphs(where, name, item["paragraphs"], met)
-    found = Item(
+    found = MusiqueRow(
         id=name,
         composition=shape[1],
         question=where.at(", question").text(item["question"]).strip(),

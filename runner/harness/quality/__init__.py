@@ -23,7 +23,7 @@ from pydantic import Field
 
 from runner.config import HarnessConfig, Strict, checked, digest
 from runner.errors import ConfigError
-from runner.harness import DatasetInfo, Harness
+from runner.harness._base.contract import DatasetInfo, Harness
 from runner.score.retrieval import depths, precision_at, recall_at, reciprocal_rank
 from runner.types import Event, Gold, Hit, Question, Scenario
 

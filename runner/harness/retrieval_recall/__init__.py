@@ -28,7 +28,7 @@ from runner.config import HarnessConfig, Strict
 from runner.data.fields import one_line, some
 from runner.data.source import SourceFile, read_source
 from runner.errors import ConfigError, DatasetError
-from runner.harness import DatasetInfo, Harness
+from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness.retrieval_recall.corpus import memories, read_corpus
 from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled
 from runner.score.retrieval import best_cos_rank, profile, ranked_sources

@@ -20,7 +20,7 @@ import msgspec
 from pydantic import Field, model_validator
 
 from runner.config import Strict, digest
-from runner.harness import DatasetInfo, Harness
+from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness.synthetic_memory.generator import CATEGORIES, EVENTS_PER_QUESTION, UNANSWERABLE, VERSION, History
 from runner.score.lexical import token_f1
 from runner.score.retrieval import profile, ranked_sources

@@ -23,7 +23,7 @@ from runner.harness.handoff import SHIPPED
 from runner.harness.handoff.lint import errors, notes
 from runner.harness.handoff.scenario_file import FAMILIES, PHRASES, EventSpec, ScenarioSpec
 from runner.harness.handoff.scenario_folder import spec_of
-from runner.harness.handoff.variants import SETS, flatten, told
+from runner.harness.handoff.variants import SETS, flatten, with_actor
 from runner.score.handoff import collapsed, score
 from runner.types import KINDS, Checkpoint
 
@@ -164,7 +164,7 @@ def test_events_come_in_time_order_and_before_now(suite):
 def test_no_gold_term_is_in_a_filler(suite):
     for scenario in suite:
         spec = SPECS[scenario.cluster]
-        own = {collapsed(told(event, spec)) for event in spec.events}
+        own = {collapsed(with_actor(event, spec)) for event in spec.events}
         terms = [collapsed(term) for term in spec.gold.terms()]
         others = [collapsed(f"{event.actor}: {event.text}") for event in scenario.events]
         filler = [text for text in others if text not in own]
@@ -327,7 +327,7 @@ def test_a_system_gets_no_gold_but_what_events_say(tmp_path: Path):
     for ns, events in seen.items():
         name = ns.split("-", 2)[2]
         spec = SPECS[name.partition("+")[0]]
-        own = {collapsed(told(event, spec)) for event in spec.events}
+        own = {collapsed(with_actor(event, spec)) for event in spec.events}
         terms = [collapsed(term) for term in spec.gold.terms()]
         for event in events:
             said = collapsed(f"{event.actor}: {event.text}")
@@ -393,7 +393,7 @@ def test_a_seed_moves_the_filler_and_nothing_else(suite):
     moved = 0
     for scenario in suite:
         spec = SPECS[scenario.cluster]
-        own = {collapsed(told(event, spec)) for event in spec.events}
+        own = {collapsed(with_actor(event, spec)) for event in spec.events}
 
         def hand_written(events, own=own):
             return [(e.time, e.actor, e.kind, e.text) for e in events if collapsed(f"{e.actor}: {e.text}") in own]

@@ -15,7 +15,7 @@ from runner.errors import ConfigError, DatasetError
 from runner.harness import build
 from runner.harness.memoryagentbench import MemoryAgentBench
 from runner.harness.memoryagentbench.movies import Movies, recommended
-from runner.harness.memoryagentbench.rules import contains, matches, told
+from runner.harness.memoryagentbench.rules import answer_given, contains, matches
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Question, Scenario
@@ -164,9 +164,9 @@ def test_exact_match_of_detectives(of, answer: str, paper: str, upstream: str) -
 
 
 def test_pieces_of_the_rules() -> None:
-    assert told('{"answer": "C. \\"Fog\\"", "x"') == 'C. "Fog"'
-    assert told('{"answer": 4}') == "4"
-    assert told(r'{"answer": "a\z"}') == r"a\z"
+    assert answer_given('{"answer": "C. \\"Fog\\"", "x"') == 'C. "Fog"'
+    assert answer_given('{"answer": 4}') == "4"
+    assert answer_given(r'{"answer": "a\z"}') == r"a\z"
     assert not contains("anything", ["...", "an"])
     assert matches("A) Fog", ["A. Fog"], letters=True)
     assert not matches("B. Fog", ["A. Fog"], letters=True)

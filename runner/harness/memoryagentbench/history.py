@@ -1,4 +1,4 @@
-"""What a memory is told of a MemoryAgentBench context: its chunks, and which of them hold an answer."""
+"""A MemoryAgentBench context as a history: its chunks as events, and which of them hold an answer."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from runner.data.fields import Where
 from runner.harness.memoryagentbench.chats import Chats, chats
 from runner.harness.memoryagentbench.chunks import chunks
-from runner.harness.memoryagentbench.format import CHATS, Item
+from runner.harness.memoryagentbench.format import CHATS, ContextRow
 from runner.types import Event
 
 
 @dataclass(frozen=True)
-class Told:
+class History:
     """A context as events. ``evidence`` has the ids of each question's chunks, in order."""
 
     events: tuple[Event, ...]
@@ -22,10 +22,10 @@ class Told:
     met: Counter[str]  # traps, and how often
 
 
-def tell(where: Where, item: Item, tokens: int) -> Told:
-    """The context of a row in chunks of so many tokens; white space alone is no chunk."""
+def history_of(where: Where, row: ContextRow, tokens: int) -> History:
+    """Return the context of a row in chunks of so many tokens; white space alone makes no chunk."""
     met: Counter[str] = Counter()
-    context = chats(where, item.context, met) if item.task is CHATS else Chats(item.context)
+    context = chats(where, row.context, met) if row.task is CHATS else Chats(row.context)
     text = context.text
     spans = [(start, end) for start, end in chunks(text, tokens) if not text[start:end].isspace()]
     events = tuple(
@@ -33,13 +33,13 @@ def tell(where: Where, item: Item, tokens: int) -> Told:
         for number, (start, end) in enumerate(spans)
     )
     evidence, unresolved = [], []
-    for number, asked in enumerate(item.questions):
-        held: set[int] = set()
-        for turn in asked.evidence:
+    for number, question in enumerate(row.questions):
+        holding: set[int] = set()
+        for turn in question.evidence:
             at = context.turns.get(turn)
             if at is None:
                 unresolved.append(number)
             else:
-                held |= {place for place, (start, end) in enumerate(spans) if start < at[1] and at[0] < end}
-        evidence.append(tuple(events[place].id for place in sorted(held)))
-    return Told(events, tuple(evidence), tuple(unresolved), +met)
+                holding |= {place for place, (start, end) in enumerate(spans) if start < at[1] and at[0] < end}
+        evidence.append(tuple(events[place].id for place in sorted(holding)))
+    return History(events, tuple(evidence), tuple(unresolved), +met)
