@@ -54,10 +54,10 @@ def test_placeholders_are_found_and_held_against_what_there_is() -> None:
 
 
 def test_a_state_compares_values_of_one_kind() -> None:
-    assert Condition(at="s", values=["done", 1]).holds({"s": 1})
-    assert not Condition(at="s", values=[1]).holds({"s": True})
-    assert not Condition(at="s", values=["done"]).holds({"s": None})
-    assert not Condition(at="s.t", values=["done"]).holds("text")
+    assert Condition(at="s", values=["done", 1]).matches({"s": 1})
+    assert not Condition(at="s", values=[1]).matches({"s": True})
+    assert not Condition(at="s", values=["done"]).matches({"s": None})
+    assert not Condition(at="s.t", values=["done"]).matches("text")
 
 
 def test_a_value_is_described() -> None:

@@ -127,8 +127,8 @@ def test_a_read_only_folder_falls_back_to_memory(tmp_path: Path) -> None:
 
 def test_processes_and_threads_share_it(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from runner.system._retrieval.result_cache import Cache, key\n"
-        "cache = Cache(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from runner.system._retrieval.result_cache import ResultCache, key\n"
+        "cache = ResultCache(Path(sys.argv[1]))\n"
         "for at in range(100): cache.write({key('m', sys.argv[2], str(at)): b'x'})\n"
         "assert cache.persistent; cache.close()"
     )
