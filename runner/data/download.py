@@ -30,13 +30,11 @@ _TOLD_S: Final = 5.0  # between two lines of progress where there is no terminal
 _LOCAL: Final = "with no network, give a local copy with harness.dataset.path=FILE"
 
 
-def fetch(harness: str, url: str, sha256: str | None, folder: Path, name: str) -> Path:
+def fetch(benchmark: str, url: str, sha256: str | None, folder: Path, name: str) -> Path:
     """The file of that name in a folder, downloaded if it is not there or is not what is pinned.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     url
         ``http`` or ``https``.
     sha256
@@ -55,21 +53,21 @@ def fetch(harness: str, url: str, sha256: str | None, folder: Path, name: str) -
         folder.mkdir(parents=True, exist_ok=True)
         if file.is_file() and (sha256 is None or _digest(file) == sha256):
             return file
-        with _alone(harness, part):
+        with _alone(benchmark, part):
             if file.is_file() and (sha256 is None or _digest(file) == sha256):  # another process has fetched it
                 return file
-            _Transfer(harness, url, part, tag).complete()
+            _Transfer(benchmark, url, part, tag).complete()
             if sha256 is not None and _digest(part) != sha256:
                 part.unlink()
                 raise DatasetError(
-                    f"{harness}: what {url} sent does not have the pinned sha256 {sha256}; the source has changed or "
+                    f"what {url} sent does not have the pinned sha256 {sha256}; the source has changed or "
                     "something answers in its place: give a local copy with harness.dataset.path=FILE"
                 )
             part.replace(file)
             tag.unlink(missing_ok=True)
     except OSError as error:
         raise DatasetError(
-            f"{harness}: cannot keep the download in {folder} ({error.strerror or error}); make room or set "
+            f"cannot keep the download in {folder} ({error.strerror or error}); make room or set "
             "MEMORY_RUNNER_CACHE to a folder that can be written, or give harness.dataset.path=FILE"
         ) from None
     return file
@@ -81,7 +79,7 @@ def _digest(file: Path) -> str:
 
 
 @contextlib.contextmanager
-def _alone(harness: str, part: Path) -> Iterator[None]:
+def _alone(benchmark: str, part: Path) -> Iterator[None]:
     """Two processes must not write one file: the second waits for the first, and says so."""
     try:
         import fcntl
@@ -92,7 +90,7 @@ def _alone(harness: str, part: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            print(f"{harness}: another process is downloading this; waiting for it", file=sys.stderr, flush=True)
+            print(f"{benchmark}: another process is downloading this; waiting for it", file=sys.stderr, flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -100,8 +98,8 @@ def _alone(harness: str, part: Path) -> Iterator[None]:
 class _Transfer:
     """One file from one server, however many connections it takes."""
 
-    def __init__(self, harness: str, url: str, part: Path, tag: Path) -> None:
-        self._harness, self._url, self._part, self._tag = harness, url, part, tag
+    def __init__(self, benchmark: str, url: str, part: Path, tag: Path) -> None:
+        self._benchmark, self._url, self._part, self._tag = benchmark, url, part, tag
         self._waited = 0.0
         self._most = 0  # bytes that were ever there: what arrives again is no progress
 
@@ -118,9 +116,9 @@ class _Transfer:
         try:
             connecting = httpx.Client(follow_redirects=True, timeout=_TIMEOUT_S)
         except (ValueError, ImportError, OSError, httpx.InvalidURL) as error:
-            raise DatasetError(f"{self._harness}: cannot download {self._url}: {unusable(error)}") from None
+            raise DatasetError(f"cannot download {self._url}: {unusable(error)}") from None
         failed, self._most = 0, self._there()
-        with _progress(self._harness, Path(urlsplit(self._url).path).name) as told, connecting as client:
+        with _progress(self._benchmark, Path(urlsplit(self._url).path).name) as told, connecting as client:
             while True:
                 why = self._once(client, told)
                 if why is None:
@@ -198,12 +196,12 @@ class _Transfer:
         return why
 
     def _refused(self, why: str) -> DatasetError:
-        return DatasetError(f"{self._harness}: cannot download {self._url} ({why}); {_LOCAL}")
+        return DatasetError(f"cannot download {self._url} ({why}); {_LOCAL}")
 
     def _gave_up(self, why: str) -> DatasetError:
         kept = self._there() if self._tag.exists() else 0
         rest = f"; {kept:,} bytes are kept, the same command goes on from there" if kept else ""
-        return DatasetError(f"{self._harness}: cannot download {self._url} ({why}){rest}; {_LOCAL}")
+        return DatasetError(f"cannot download {self._url} ({why}){rest}; {_LOCAL}")
 
 
 def _continues(reply: httpx.Response, start: int, tag: str) -> bool:
@@ -226,7 +224,7 @@ def _is_count(text: str) -> bool:
 
 
 @contextlib.contextmanager
-def _progress(harness: str, name: str) -> Iterator[Any]:
+def _progress(benchmark: str, name: str) -> Iterator[Any]:
     """A bar on a terminal, else a line every few seconds, on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -241,7 +239,7 @@ def _progress(harness: str, name: str) -> Iterator[Any]:
             if now - last >= _TOLD_S:
                 last = now
                 of = f" of {total / 1e6:,.0f}" if total else ""
-                print(f"{harness}: {at / 1e6:,.0f}{of} MB of {name}", file=sys.stderr, flush=True)
+                print(f"{benchmark}: {at / 1e6:,.0f}{of} MB of {name}", file=sys.stderr, flush=True)
 
         yield line
         return

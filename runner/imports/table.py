@@ -26,9 +26,10 @@ import yaml
 from pydantic import ValidationError, model_validator
 
 from runner.config import Strict, own_path, problems
-from runner.data.results_files import records, table
-from runner.data.results_values import gold, identifier, mapping, optional, text, word
+from runner.data.fields import gold, identifier, mapping, optional, text, word
+from runner.data.jsonl import objects
 from runner.data.source import Source
+from runner.data.tables import csv_rows
 from runner.errors import UsageError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import MISSING, label_of, short
@@ -144,7 +145,7 @@ class _Row:
 
 def _rows(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
     separator = _SEPARATORS.get(file.path.suffix.lower())
-    return records(file) if separator is None else table(file, separator)
+    return objects(file) if separator is None else csv_rows(file, separator)
 
 
 def _map(path: str) -> Map:

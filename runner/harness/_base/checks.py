@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runner.errors import ConfigError, RunnerError
+from runner.errors import ConfigError, DatasetError, MissingExtra, Remedy, RunnerError
 from runner.types import Event, Gold, Question, Scenario
 
 if TYPE_CHECKING:
@@ -25,6 +25,14 @@ log = logging.getLogger("runner")
 _REQUIRED: Final = ("name", "categories", "comparable", "cluster")  # attributes of the class that have no default
 _WRITTEN: Final = ("read", "dataset", "score_retrieval")  # methods that every benchmark has of its own
 _SHOWN: Final = 160  # characters of what an exception says
+_ADVICE: Final = {
+    Remedy.AGAIN: "; download it again, or give another copy with harness.dataset.path=FILE",
+    Remedy.MENDED: "; export it again as UTF-8, mended, or give another copy with harness.dataset.path=FILE",
+    Remedy.OTHER: "; give another copy with harness.dataset.path=FILE",
+    Remedy.FOREIGN: " (harness.dataset.path=FILE names another copy)",
+    Remedy.READABLE: "; make it readable, or give another copy with harness.dataset.path=FILE",
+    Remedy.STATED: "",
+}
 
 
 def class_problems(kind: type[Harness], name: str) -> list[str]:
@@ -122,6 +130,34 @@ def own_code(name: str, step: str) -> Iterator[None]:
         raise ConfigError(
             [f"harness '{name}': {step} failed: {type(error).__name__}: {said} ({place_of(error)})"]
         ) from error
+
+
+def advised(error: DatasetError) -> str:
+    """Return a fault of a benchmark's data with what to type next behind it."""
+    return f"{error}{_ADVICE[error.remedy]}"
+
+
+@contextmanager
+def faults_of(name: str) -> Iterator[None]:
+    """Name the benchmark before whatever is wrong with its data, and say what to type; once, however often entered.
+
+    The readers below know neither: :mod:`runner.data` serves imports as well.
+
+    Raises
+    ------
+    DatasetError, MissingExtra
+        As they were raised, with name and advice.
+    """
+    try:
+        yield
+    except MissingExtra as error:
+        if error.what.startswith("harness "):
+            raise
+        raise MissingExtra(f"harness '{name}' ({error.what})", error.extra) from None
+    except DatasetError as error:
+        if str(error).startswith(f"{name}: "):
+            raise
+        raise DatasetError(f"{name}: {advised(error)}") from error.__cause__
 
 
 def place_of(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from runner import lookup
 from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
 from runner.errors import ConfigError, DatasetError
-from runner.harness._base.checks import place_of, scenario_problem
+from runner.harness._base.checks import faults_of, place_of, scenario_problem
 from runner.harness._base.gold_patches import PatchReport
 from runner.record.id_set import IdSet
 from runner.types import Hit, Label, Question, Scenario
@@ -244,19 +244,22 @@ class Harness:
         DatasetError
             When the data cannot be read as the harness expects it, or holds ids or text that cannot be recorded.
         """
+        with faults_of(self.name):
+            yield from self._checked()
+
+    def _checked(self) -> Iterator[Scenario]:
         try:
             for scenario in self.read():
                 problem = scenario_problem(self, scenario)
                 if problem is not None:
-                    raise DatasetError(f"{self.name}: {' '.join(problem.split())}; mend the harness or its data")
+                    raise DatasetError(f"{' '.join(problem.split())}; mend the harness or its data")
                 clusters = (question.cluster for question in scenario.questions if question.cluster)
                 asked_ids = (question.id for question in scenario.questions)
                 groups = (name for q in scenario.questions for name in (q.category, *q.tags.values()))
                 for item in (scenario.id, scenario.cluster, *asked_ids, *clusters, *groups):
                     if not item or len(item.encode("utf-8", "replace")) > MAX_ID or not item.isprintable():
                         raise DatasetError(
-                            f"{self.name}: the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; "
-                            f"mend the data"
+                            f"the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; mend the data"
                         )
                 texts = (event.text for event in scenario.events)
                 asked = (text for q in scenario.questions for text in (q.id, q.text, *q.gold.answers))
@@ -265,15 +268,12 @@ class Harness:
                 yield scenario
         except UnicodeEncodeError as error:
             raise DatasetError(
-                f"{self.name}: the data holds half of a character ({error.object[error.start]!r}); "
-                f"export it again as UTF-8"
+                f"the data holds half of a character ({error.object[error.start]!r}); export it again as UTF-8"
             ) from None
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             reason = (str(error).splitlines() or [""])[0][:120]
             where = f", {place_of(error)}" if code_of(self) else ""  # of a person's own code, which may be at fault
-            raise DatasetError(
-                f"{self.name}: the data is not understood ({type(error).__name__}: {reason}{where})"
-            ) from error
+            raise DatasetError(f"the data is not understood ({type(error).__name__}: {reason}{where})") from error
 
     def census(self, chosen: SliceConfig) -> Census:
         """Count a slice and hash its question ids, in one pass.

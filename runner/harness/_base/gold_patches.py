@@ -94,7 +94,6 @@ class PatchReport:
 class GoldPatches:
     """Every patch of a run by question id; ``sha256`` is over the bytes of the files in order, empty without any."""
 
-    harness: str  # its name, for messages
     by_id: Mapping[str, Patch]
     sha256: str
     sources: tuple[str, ...]
@@ -132,9 +131,7 @@ class GoldPatches:
             questions = tuple(self._patched(question, scenario, patched) for question in scenario.questions)
             yield replace(scenario, questions=questions)
         if pending and (pending := pending.difference(unasked())):
-            raise DatasetError(
-                f"{self.harness}: a gold patch names question {sorted(pending)[0]}, which the data does not have"
-            )
+            raise DatasetError(f"a gold patch names question {sorted(pending)[0]}, which the data does not have")
 
     def _patched(self, question: Question, scenario: Scenario, patched: Callable[[Question], Question]) -> Question:
         patch = self.by_id.get(question.id)
@@ -151,7 +148,7 @@ class GoldPatches:
         return patched(replace(question, gold=gold))
 
     def _check_fit(self, patch: Patch, question: Question, scenario: Scenario) -> None:
-        where = f"{self.harness}: the gold patch of {patch.id}"
+        where = f"the gold patch of {patch.id}"
         if patch.question is not None and patch.question != question.text:
             raise DatasetError(f"{where} was written for another question; it does not belong to this dataset")
         if patch.was is not None and (patch.was,) != question.gold.answers:
@@ -189,13 +186,11 @@ class GoldPatches:
         )
 
 
-def read_patches(harness: str, files: Sequence[str], foreign: ForeignPatch = lambda *_: None) -> GoldPatches:
+def read_patches(files: Sequence[str], foreign: ForeignPatch = lambda *_: None) -> GoldPatches:
     """Read gold patches.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     files
         Paths as configured.
     foreign
@@ -216,32 +211,32 @@ def read_patches(harness: str, files: Sequence[str], foreign: ForeignPatch = lam
             data = path.read_bytes()
         except OSError as error:
             raise DatasetError(
-                f"{harness}: cannot read the gold patch {path}: {error.strerror or error}; "
+                f"cannot read the gold patch {path}: {error.strerror or error}; "
                 "name an existing file (harness.patches=[FILE])"
             ) from None
         sha.update(data)
-        for number, entry in enumerate(_entries(harness, path, data)):
-            where = f"{harness}: gold patch {path}, entry {number}"
+        for number, entry in enumerate(_entries(path, data)):
+            where = f"gold patch {path}, entry {number}"
             if not isinstance(entry, dict):
                 raise DatasetError(f"{where}: expected a mapping, found {type(entry).__name__}")
-            patch = foreign(where, entry) or _patch(harness, where, entry)
+            patch = foreign(where, entry) or _patch(where, entry)
             if patch.id in by_id:
-                raise DatasetError(f"{harness}: gold patch {path}: question {patch.id} is patched twice; keep one")
+                raise DatasetError(f"gold patch {path}: question {patch.id} is patched twice; keep one")
             by_id[patch.id] = patch
-    return GoldPatches(harness, by_id, sha.hexdigest() if files else "", tuple(Path(file).name for file in files))
+    return GoldPatches(by_id, sha.hexdigest() if files else "", tuple(Path(file).name for file in files))
 
 
-def _entries(harness: str, path: Path, data: bytes) -> list[Any]:
+def _entries(path: Path, data: bytes) -> list[Any]:
     import yaml  # reads JSON too; safe_load knows no tags that execute anything
 
     try:
         entries = _yaml(data) if path.suffix in (".yaml", ".yml") else strictly(data.decode("utf-8-sig"))
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         line = " ".join(str(error).split())[:160]
-        raise DatasetError(f"{harness}: gold patch {path} cannot be parsed ({line}); it must be JSON or YAML") from None
+        raise DatasetError(f"gold patch {path} cannot be parsed ({line}); it must be JSON or YAML") from None
     if not isinstance(entries, list):
         raise DatasetError(
-            f"{harness}: gold patch {path} must be a list of {{id, action, reason, …}}, found {type(entries).__name__}"
+            f"gold patch {path} must be a list of {{id, action, reason, …}}, found {type(entries).__name__}"
         )
     return entries
 
@@ -268,11 +263,10 @@ def _yaml(data: bytes) -> Any:
     return yaml.safe_load(text)
 
 
-def _patch(harness: str, where: str, entry: Mapping[str, Any]) -> Patch:
+def _patch(where: str, entry: Mapping[str, Any]) -> Patch:
     if "id" not in entry:
         raise DatasetError(
-            f"{where}: has no 'id'; a patch of {harness} has id, action and reason, and this may be one of another "
-            "benchmark"
+            f"{where}: has no 'id'; a patch has id, action and reason, and this may be one of another benchmark"
         )
     try:
         return Patch.model_validate(entry)

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from runner.data.fields import one_line
+from runner.data.source import DataFiles
+from runner.harness._base.checks import faults_of
 from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness._base.gold_patches import GoldPatches, Patch, PatchReport, read_patches
 from runner.types import Question, Scenario
-
-
-class Verified(Protocol):
-    """Data on disk whose content is verified. ``pinned`` says that the digest was required."""
-
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def pinned(self) -> bool: ...
 
 
 class Published(Harness):
@@ -27,7 +20,7 @@ class Published(Harness):
     title: ClassVar[str]  # as its authors call it
     licence: ClassVar[str]
 
-    def verified(self) -> Verified:
+    def verified(self) -> DataFiles:
         """The data, found (downloaded, if need be) and verified; cheap the second time.
 
         Raises
@@ -79,7 +72,7 @@ class Published(Harness):
     @cached_property
     def patches(self) -> GoldPatches:
         """The gold patches of the config, read once."""
-        return read_patches(self.name, self.config.patches, self.foreign_patch)
+        return read_patches(self.config.patches, self.foreign_patch)
 
     @property
     def described(self) -> str:
@@ -87,7 +80,8 @@ class Published(Harness):
         return self.title
 
     def dataset(self) -> DatasetInfo:
-        data = self.verified()
+        with faults_of(self.name):
+            data, patches = self.verified(), self.patches.sha256
         return DatasetInfo(
             name=self.described,
             version=self.config.dataset.version,
@@ -95,7 +89,7 @@ class Published(Harness):
             pinned=data.pinned,
             licence=self.licence,
             source=self.config.dataset.url or "",
-            patches=self.patches.sha256,
+            patches=patches,
         )
 
     def read(self) -> Iterator[Scenario]:
@@ -113,11 +107,13 @@ class Published(Harness):
     def check(self) -> list[str]:
         for _ in self._understood():  # what a run would refuse is refused here, before any count
             pass
-        info, report = self.dataset(), self.patch_report()
+        info = self.dataset()
         pinned = "as pinned" if info.pinned else "unpinned"
-        lines = [
-            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
-            *self.counts(),
-            *(report.lines() if report else ()),
-        ]
+        with faults_of(self.name):
+            report = self.patch_report()
+            lines = [
+                f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
+                *self.counts(),
+                *(report.lines() if report else ()),
+            ]
         return [one_line(line) for line in lines]

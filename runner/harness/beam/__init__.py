@@ -30,12 +30,13 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from runner.config import Dataset, Strict
+from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.beam.data_check import BeamDataCheck
 from runner.harness.beam.format import Chat, parse
 from runner.harness.beam.questions import ABSTENTION, GOLD, ORDERING
-from runner.harness.beam.source import Found, RawChat, find, raw_chats
+from runner.harness.beam.source import RawChat, find, raw_chats
 from runner.score.ordering import align, items_in, lines_in, ordering
 from runner.score.retrieval import profile, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
@@ -71,10 +72,10 @@ class Beam(Published):
     settings: BeamSettings
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> DataFiles:
         return find(self.name, self.config.dataset, self.settings.more, self.settings.size)
 
-    def verified(self) -> Found:
+    def verified(self) -> DataFiles:
         return self._found
 
     @property
@@ -83,11 +84,11 @@ class Beam(Published):
 
     def _chats(self) -> Iterator[tuple[RawChat, Chat]]:
         empty = True
-        for raw in raw_chats(self.name, self._found):
+        for raw in raw_chats(self._found):
             empty = False
-            yield raw, parse(self.name, raw.name, raw.chat, raw.plans, raw.questions)
+            yield raw, parse(raw.name, raw.chat, raw.plans, raw.questions)
         if empty:
-            raise DatasetError(f"{self.name}: the data holds no chat; give another copy with harness.dataset.path")
+            raise DatasetError("the data holds no chat; give another copy with harness.dataset.path")
 
     def scenarios(self) -> Iterator[Scenario]:
         return (self._scenario(raw.name, chat) for raw, chat in self._chats())

@@ -31,11 +31,12 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from runner.config import Strict
+from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.draw import Draw
 from runner.harness._base.published import Published
 from runner.harness.dialogue_consistency.data_check import DialogueDataCheck
-from runner.harness.dialogue_consistency.format import LABELS, File, Pair, find, pairs
+from runner.harness.dialogue_consistency.format import LABELS, Pair, find, pairs
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources
@@ -83,10 +84,10 @@ class DialogueConsistency(Published):
     settings: DialogueConsistencySettings
 
     @cached_property
-    def _file(self) -> File:
-        return find(self.name, self.config.dataset, self.settings.split)
+    def _file(self) -> DataFiles:
+        return find(self.config.dataset, self.settings.split)
 
-    def verified(self) -> File:
+    def verified(self) -> DataFiles:
         return self._file
 
     @property
@@ -99,7 +100,7 @@ class DialogueConsistency(Published):
         by_label: dict[str, list[str]] = {label: [] for label in LABELS}
         premises: dict[str, None] = {}
         unknown: set[str] = set()
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             by_label[pair.label].append(pair.id)
             premises[pair.premise] = None
             for text, facts in ((pair.premise, pair.premise_facts), (pair.hypothesis, pair.hypothesis_facts)):
@@ -113,10 +114,10 @@ class DialogueConsistency(Published):
         return index
 
     def unasked(self) -> list[str]:
-        return [pair.id for pair in pairs(self.name, self._file)]
+        return [pair.id for pair in pairs(self._file)]
 
     def scenarios(self) -> Iterator[Scenario]:
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             if pair.id in self._index.asked:
                 yield self._scenario(pair)
 
@@ -125,8 +126,7 @@ class DialogueConsistency(Published):
         label = question.gold.answers[0]
         if label not in LABELS:
             raise DatasetError(
-                f"{self.name}: the gold patch of {question.id} gives {label[:60]!r}, which is none of "
-                f"{', '.join(LABELS)}"
+                f"the gold patch of {question.id} gives {label[:60]!r}, which is none of {', '.join(LABELS)}"
             )
         return replace(question, category=label)
 
@@ -175,7 +175,7 @@ class DialogueConsistency(Published):
             rest = draw.shuffled([text for text in index.premises if fits(text)])
             if len(rest) < missing:
                 raise DatasetError(
-                    f"{self.name}: pair {pair.id} can have {len(found) + len(rest)} distractors that leave its label "
+                    f"pair {pair.id} can have {len(found) + len(rest)} distractors that leave its label "
                     f"right, not {self.settings.distractors}; lower harness.settings.distractors"
                 )
             found += rest[:missing]
@@ -208,7 +208,7 @@ class DialogueConsistency(Published):
     def counts(self) -> list[str]:
         index, chosen = self._index, self.settings
         check = DialogueDataCheck(index.asked, index.unknown)
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             check.add(pair)
         sample = f"sample {chosen.sample or 'all'}, seed {chosen.seed}, distractors {chosen.distractors}"
         sentences = (

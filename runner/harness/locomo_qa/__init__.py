@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from runner.data.source import SourceFile, decode_json, read_source
+from runner.data.source import DataFiles, decode_json, locate
 from runner.errors import DatasetError
 from runner.harness._base.gold_patches import Patch
 from runner.harness._base.published import Published
@@ -52,21 +52,21 @@ class LocomoQA(Published):
     cluster = "conversation"
 
     @cached_property
-    def _file(self) -> SourceFile:
-        return read_source(self.name, self.config.dataset, self._diagnose)
+    def _file(self) -> DataFiles:
+        return locate(self.name, self.config.dataset, hold=True, diagnose=self._diagnose)
 
     @cached_property
     def _conversations(self) -> tuple[Conversation, ...]:
-        return parse(self.name, decode_json(self.name, str(self._file.path), self._file.data))
+        return parse(decode_json(str(self._file.path), self._file.content()))
 
     def _diagnose(self, data: bytes) -> str | None:
         try:
-            parse(self.name, decode_json(self.name, "it", data))
+            parse(decode_json("it", data))
         except DatasetError as error:
-            return str(error).removeprefix(f"{self.name}: ").split("; ")[0]
+            return str(error).split("; ")[0]
         return None
 
-    def verified(self) -> SourceFile:
+    def verified(self) -> DataFiles:
         return self._file
 
     def scenarios(self) -> Iterator[Scenario]:
@@ -140,7 +140,7 @@ class LocomoQA(Published):
     def patched(self, question: Question) -> Question:
         if question.category == ADVERSARIAL and question.gold.answers:
             raise DatasetError(
-                f"{self.name}: the gold patch of {question.id} gives an answer to a category-5 question, whose gold is "
+                f"the gold patch of {question.id} gives an answer to a category-5 question, whose gold is "
                 "to abstain; exclude it"
             )
         return question

@@ -28,8 +28,8 @@ from typing import ClassVar, Final
 
 from runner.config import Strict
 from runner.data.json_stream import records
-from runner.data.source import LargeFile, verified
-from runner.errors import DatasetError
+from runner.data.source import DataFiles, locate
+from runner.errors import DatasetError, Remedy
 from runner.harness._base.longmemeval_questions import PREFERENCE, RUBRICS, TYPES, UPDATE, rubric_of
 from runner.harness._base.published import Published
 from runner.harness.longmemeval.data_check import LongMemEvalDataCheck
@@ -80,20 +80,18 @@ class LongMemEval(Published):
     settings: LongMemEvalSettings
 
     @cached_property
-    def _file(self) -> LargeFile:
-        return verified(self.name, self.config.dataset, PUBLISHED)
+    def _file(self) -> DataFiles:
+        return locate(self.name, self.config.dataset, PUBLISHED)
 
-    def verified(self) -> LargeFile:
+    def verified(self) -> DataFiles:
         return self._file
 
     def _instances(self) -> Iterator[Instance]:
         number = -1
-        for number, value in enumerate(records(self.name, self._file.path)):
-            yield parse(self.name, number, value)
+        for number, value in enumerate(records(self._file.path)):
+            yield parse(number, value)
         if number < 0:
-            raise DatasetError(
-                f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
-            )
+            raise DatasetError(f"{self._file.path} holds no question", Remedy.OTHER)
 
     def scenarios(self) -> Iterator[Scenario]:
         return (self._scenario(item) for item in self._instances())

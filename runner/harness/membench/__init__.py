@@ -32,12 +32,13 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from runner.config import Strict
+from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.membench.data_check import MemBenchDataCheck
 from runner.harness.membench.format import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
 from runner.harness.membench.noise import NoisePool, ranked
-from runner.harness.membench.source import REFLECTIVE, Found, RawTrajectory, find, raw_trajectories
+from runner.harness.membench.source import REFLECTIVE, RawTrajectory, find, raw_trajectories
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, ranked_sources
@@ -83,19 +84,19 @@ class MemBench(Published):
     settings: MemBenchSettings
 
     @cached_property
-    def _found(self) -> Found:
-        return find(self.name, self.config.dataset)
+    def _found(self) -> DataFiles:
+        return find(self.config.dataset)
 
-    def verified(self) -> Found:
+    def verified(self) -> DataFiles:
         return self._found
 
     def _raw(self) -> Iterator[RawTrajectory]:
         empty = True
-        for raw in raw_trajectories(self.name, self._found):
+        for raw in raw_trajectories(self._found):
             empty = False
             yield raw
         if empty:
-            raise DatasetError(f"{self.name}: the data holds no trajectory; give another copy (harness.dataset.path)")
+            raise DatasetError("the data holds no trajectory; give another copy (harness.dataset.path)")
 
     @cached_property
     def _sampled(self) -> frozenset[str] | None:
@@ -104,7 +105,7 @@ class MemBench(Published):
             return None
         by_category: dict[str, list[tuple[bytes, str]]] = {}
         for raw in self._raw():
-            view = view_of(self.name, raw)
+            view = view_of(raw)
             name = name_of(view, raw)
             by_category.setdefault(_category(view, raw.task), []).append((ranked(self.settings.seed, name), name))
         return frozenset(name for found in by_category.values() for _, name in sorted(found)[: self.settings.sample])
@@ -113,16 +114,16 @@ class MemBench(Published):
     def _pool(self) -> NoisePool:
         pool = NoisePool(self.settings.seed)
         for raw in self._raw():
-            pool.add(parse(self.name, raw))
+            pool.add(parse(raw))
         return pool
 
     def unasked(self) -> list[str]:
-        return [name_of(view_of(self.name, raw), raw) for raw in self._raw()]
+        return [name_of(view_of(raw), raw) for raw in self._raw()]
 
     def scenarios(self) -> Iterator[Scenario]:
         for raw in self._raw():
-            if self._sampled is None or name_of(view_of(self.name, raw), raw) in self._sampled:
-                yield self._scenario(parse(self.name, raw))
+            if self._sampled is None or name_of(view_of(raw), raw) in self._sampled:
+                yield self._scenario(parse(raw))
 
     def patched(self, question: Question) -> Question:
         right_letter(question)  # refuses an answer that is no choice
@@ -132,10 +133,10 @@ class MemBench(Published):
         steps: Sequence[Step] = trajectory.steps
         targets = {id(steps[number]) for number in trajectory.targets}
         if self.settings.noise:
-            steps = self._pool.mixed(self.name, trajectory, self.settings.noise)
+            steps = self._pool.mixed(trajectory, self.settings.noise)
         said = _in_order([step for step in steps if step.text])
         if not said:
-            raise DatasetError(f"{self.name}: {trajectory.name} has no message that says anything; mend the data")
+            raise DatasetError(f"{trajectory.name} has no message that says anything; mend the data")
         events = tuple(
             Event(
                 id=f"m{number:05d}",
@@ -204,7 +205,7 @@ class MemBench(Published):
         check = MemBenchDataCheck()
         asked: Counter[str] = Counter()
         for raw in self._raw():
-            trajectory = parse(self.name, raw)
+            trajectory = parse(raw)
             category = _category(trajectory.view, trajectory.task)
             check.add(trajectory, category)
             asked[category] += self._sampled is None or trajectory.name in self._sampled

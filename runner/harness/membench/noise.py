@@ -62,7 +62,7 @@ class NoisePool:
         found = [donor for (of, _), kept in self._kept.items() if of == view for _, donor in kept]
         return sorted(found, key=lambda donor: donor.name)
 
-    def mixed(self, harness: str, trajectory: Trajectory, count: int) -> tuple[Step, ...]:
+    def mixed(self, trajectory: Trajectory, count: int) -> tuple[Step, ...]:
         """The steps of a trajectory with ``count`` messages of others in between, marked by ``own=-1``.
 
         Raises
@@ -80,7 +80,7 @@ class NoisePool:
         ]
         if len(texts) < count:
             raise DatasetError(
-                f"{harness}: {trajectory.name} can have {len(texts)} messages of other trajectories mixed in, not "
+                f"{trajectory.name} can have {len(texts)} messages of other trajectories mixed in, not "
                 f"{count}: noise comes from other topics of the same view; give more files, or lower "
                 "harness.settings.noise"
             )

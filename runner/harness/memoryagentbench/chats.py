@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from runner.data.fields import Where, kind
+from runner.data.fields import FieldReader, kind
 from runner.data.literal import literal
 from runner.errors import DatasetError
 
@@ -33,7 +33,7 @@ class Chats:
     turns: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def chats(where: Where, context: str, met: Counter[str]) -> Chats:
+def chats(where: FieldReader, context: str, met: Counter[str]) -> Chats:
     """The context without its labels, told as it was published otherwise."""
     met["contexts that held has_answer, left out"] += LABEL in context
     sessions = _sessions(where, context)
@@ -64,7 +64,7 @@ def chats(where: Where, context: str, met: Counter[str]) -> Chats:
     return Chats("".join(pieces), turns)
 
 
-def _sessions(where: Where, context: str) -> list[Any] | None:
+def _sessions(where: FieldReader, context: str) -> list[Any] | None:
     if not context.lstrip().startswith("["):
         return None
     try:
@@ -85,7 +85,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def labelled(where: Where, value: object) -> Iterator[str]:
+def labelled(where: FieldReader, value: object) -> Iterator[str]:
     """The words of every turn below ``value`` that is labelled as holding an answer.
 
     Raises

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from runner.data.source import decode_json, unreadable
+from runner.data.source import decode_json, read_bytes
 from runner.errors import DatasetError
 
 _BRACKETS: Final = re.compile(r"\([^()]*\)")
@@ -44,7 +44,7 @@ class Movies:
         self._nearest = lru_cache(maxsize=100_000)(self._search)
 
     @classmethod
-    def read(cls, harness: str, path: Path) -> Movies:
+    def read(cls, path: Path) -> Movies:
         """The mapping of a file.
 
         Raises
@@ -52,14 +52,10 @@ class Movies:
         DatasetError
             When it cannot be read, or is no mapping of names to whole numbers.
         """
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise unreadable(harness, path, error) from None
-        value = decode_json(harness, str(path), data)
+        value = decode_json(str(path), read_bytes(path))
         if not isinstance(value, dict) or not value or any(type(number) is not int for number in value.values()):
             raise DatasetError(
-                f"{harness}: {path} is no mapping of movies to whole numbers; give the published entity2id.json with "
+                f"{path} is no mapping of movies to whole numbers; give the published entity2id.json with "
                 "harness.settings.movies.path=FILE"
             )
         return cls(value)

@@ -28,8 +28,8 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from runner.config import Strict
-from runner.data.source import LargeFile, verified
-from runner.errors import DatasetError
+from runner.data.source import DataFiles, locate
+from runner.errors import DatasetError, Remedy
 from runner.harness._base.published import Published
 from runner.harness.musique.data_check import MusiqueDataCheck
 from runner.harness.musique.format import COMPOSITIONS, HOPS, MusiqueRow, read_rows
@@ -73,14 +73,14 @@ class MuSiQue(Published):
     settings: MuSiQueSettings
 
     @cached_property
-    def _file(self) -> LargeFile:
-        return verified(self.name, self.config.dataset, PUBLISHED)
+    def _file(self) -> DataFiles:
+        return locate(self.name, self.config.dataset, PUBLISHED)
 
     @property
     def _full(self) -> bool:
         return self.settings.set == "full"
 
-    def verified(self) -> LargeFile:
+    def verified(self) -> DataFiles:
         return self._file
 
     @property
@@ -90,7 +90,7 @@ class MuSiQue(Published):
     # --- which rows ------------------------------------------------------------------------------------------------
 
     def _rows(self) -> Iterator[MusiqueRow]:
-        return read_rows(self.name, self._file.path)
+        return read_rows(self._file.path)
 
     @cached_property
     def _chosen(self) -> frozenset[str]:
@@ -106,23 +106,21 @@ class MuSiQue(Published):
         by_hops: dict[str, list[str]] = {}
         for row in self._rows():
             if row.key in keys:
-                raise DatasetError(f"{self.name}: two rows of {row.id} have the same paragraphs; keep one of them")
+                raise DatasetError(f"two rows of {row.id} have the same paragraphs; keep one of them")
             keys.add(row.key)
             if row.id not in counts:
                 counts[row.id] = Counter()
                 by_hops.setdefault(row.hops if self.settings.stratify == "hops" else "", []).append(row.id)
             counts[row.id][row.answerable] += 1
         if not counts:
-            raise DatasetError(
-                f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
-            )
-        _complete(self.name, counts, full=self._full)
+            raise DatasetError(f"{self._file.path} holds no question", Remedy.OTHER)
+        _complete(counts, full=self._full)
         size = self.settings.sample
         if size is None:
             return frozenset(counts)
         if size > len(counts):
             raise DatasetError(
-                f"{self.name}: harness.settings.sample is {size}, and the data has {len(counts)} "
+                f"harness.settings.sample is {size}, and the data has {len(counts)} "
                 f"{'pairs' if self._full else 'questions'}; take fewer, or null for all"
             )
         return drawn(by_hops, size, self.settings.seed)
@@ -225,13 +223,13 @@ class MuSiQue(Published):
         return lines
 
 
-def _complete(harness: str, rows: dict[str, Counter[bool]], *, full: bool) -> None:
+def _complete(rows: dict[str, Counter[bool]], *, full: bool) -> None:
     """Hold every id to the rows of its set: one that can be answered, or that and its twin that cannot."""
     if full:
         odd = [name for name, counted in rows.items() if counted != _TWICE]
         if odd:
             raise DatasetError(
-                f"{harness}: {len(odd)} of {len(rows)} ids have not exactly two rows, one answerable and one not "
+                f"{len(odd)} of {len(rows)} ids have not exactly two rows, one answerable and one not "
                 f"(first: {odd[0]}, with {rows[odd[0]].total()}); a set of answerable questions is harness=musique or "
                 "harness.settings.set=answerable"
             )
@@ -239,13 +237,11 @@ def _complete(harness: str, rows: dict[str, Counter[bool]], *, full: bool) -> No
     for name, counted in rows.items():
         if counted[False]:
             raise DatasetError(
-                f"{harness}: {name} has an unanswerable row, and harness.settings.set=answerable has none; the full "
+                f"{name} has an unanswerable row, and harness.settings.set=answerable has none; the full "
                 "set is harness=musique_full or harness.settings.set=full"
             )
         if counted[True] > 1:
-            raise DatasetError(
-                f"{harness}: {name} stands {counted[True]} times in the answerable set; keep one of them"
-            )
+            raise DatasetError(f"{name} stands {counted[True]} times in the answerable set; keep one of them")
 
 
 HARNESS = MuSiQue

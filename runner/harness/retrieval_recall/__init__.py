@@ -26,8 +26,9 @@ from pydantic import Field
 
 from runner.config import HarnessConfig, Strict
 from runner.data.fields import one_line, some
-from runner.data.source import SourceFile, read_source
+from runner.data.source import DataFiles, locate
 from runner.errors import ConfigError, DatasetError
+from runner.harness._base.checks import faults_of
 from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness.retrieval_recall.corpus import memories, read_corpus
 from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled
@@ -74,12 +75,10 @@ class RetrievalRecall(Harness):
     # --- the data --------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _file(self) -> SourceFile:
+    def _file(self) -> DataFiles:
         if not self._named:
-            raise DatasetError(
-                f"{self.name}: takes labels of your own: harness.dataset.path=FILE (CSV or JSON lines: query, keys)"
-            )
-        return read_source(self.name, self.config.dataset, lambda _: None)
+            raise DatasetError("takes labels of your own: harness.dataset.path=FILE (CSV or JSON lines: query, keys)")
+        return locate(self.name, self.config.dataset, hold=True)
 
     @property
     def _named(self) -> bool:
@@ -97,11 +96,15 @@ class RetrievalRecall(Harness):
         ConfigError
             When a row has nowhere to be asked.
         """
-        rows = labelled(self.name, self._file.path.name, self._file.data)
+        with faults_of(self.name):
+            return self._checked_rows()
+
+    def _checked_rows(self) -> list[Labelled]:
+        rows = labelled(self._file.path.name, self._file.content())
         own = [row for row in rows if row.namespace]
         if self.settings.corpus is not None and own:
             raise DatasetError(
-                f"{self.name}: line {own[0].line} of the labels names the namespace '{own[0].namespace}' beside "
+                f"line {own[0].line} of the labels names the namespace '{own[0].namespace}' beside "
                 f"harness.settings.corpus; leave one of them out"
             )
         if self.settings.corpus is None and self.settings.namespace is None and len(own) < len(rows):
@@ -111,14 +114,16 @@ class RetrievalRecall(Harness):
         return rows
 
     @cached_property
-    def _corpus_file(self) -> SourceFile | None:
+    def _corpus_file(self) -> DataFiles | None:
         if self.settings.corpus is None:
             return None
-        return read_corpus(self.name, self.settings.corpus, self.settings.corpus_sha256)
+        with faults_of(self.name):
+            return read_corpus(self.settings.corpus, self.settings.corpus_sha256)
 
     @cached_property
     def _corpus(self) -> tuple[Event, ...]:
-        return () if self._corpus_file is None else memories(self.name, self._corpus_file)
+        with faults_of(self.name):
+            return () if self._corpus_file is None else memories(self._corpus_file)
 
     @cached_property
     def _held(self) -> frozenset[str] | None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from runner.data.fields import Where, kind
+from runner.data.fields import FieldReader, kind
 from runner.data.strict_json import Unsound, strictly
 from runner.errors import DatasetError
 
@@ -56,18 +56,18 @@ class Labelled:
     unreturned: int  # keys that the search is said to be relied on for, and did not return
 
 
-class Line(Where):
+class Line(FieldReader):
     """A line of a person's own file: what is wrong is mended there."""
 
-    def __init__(self, harness: str, place: str) -> None:
-        super().__init__(harness, place, "")
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
 
     def fail(self, message: str) -> DatasetError:
-        return DatasetError(f"{self._harness}: {' '.join(f'{self._place}: {message}'.split())}; mend that line")
+        return DatasetError(f"{' '.join(f'{self._place}: {message}'.split())}; mend that line")
 
     def field(self, name: str) -> Line:
         """A field of the line: what is wrong in it is told under its name."""
-        return Line(self._harness, f"{self._place}: {name}")
+        return Line(f"{self._place}: {name}")
 
     def record(self, row: dict[str, Any], known: Sequence[str], required: Sequence[str], what: str) -> None:
         """Hold a row to the fields that ``what`` ("a memory") has."""
@@ -83,7 +83,7 @@ class Line(Where):
         return text
 
 
-def decoded(harness: str, source: str, data: bytes) -> str:
+def decoded(source: str, data: bytes) -> str:
     """A person's file as text.
 
     Raises
@@ -94,10 +94,10 @@ def decoded(harness: str, source: str, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{harness}: {source} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+        raise DatasetError(f"{source} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
 
 
-def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
+def objects(source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
     """The objects of JSON lines with line number and place; empty lines are skipped.
 
     Raises
@@ -106,11 +106,11 @@ def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, d
         On a line that is no JSON object, or when all is one array.
     """
     if _LIST.match(text):
-        raise _one_array(harness, source)
+        raise _one_array(source)
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        at = Line(harness, f"{source}, line {number}")
+        at = Line(f"{source}, line {number}")
         try:
             value = strictly(line)
         except RecursionError:
@@ -124,17 +124,15 @@ def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, d
         yield number, at, value
 
 
-def _one_array(harness: str, source: str) -> DatasetError:
-    return DatasetError(f"{harness}: {source} is one JSON array; write one object a line, without brackets around them")
+def _one_array(source: str) -> DatasetError:
+    return DatasetError(f"{source} is one JSON array; write one object a line, without brackets around them")
 
 
-def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
+def labelled(source: str, data: bytes) -> list[Labelled]:
     """Every row of a file of labelled queries, in order.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     source
         Name of the file, for messages.
     data
@@ -145,10 +143,10 @@ def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
     DatasetError
         Naming the line that is not understood, or when there is none at all.
     """
-    text = decoded(harness, source, data)
+    text = decoded(source, data)
     if text.lstrip().startswith("["):  # no column of a CSV begins so
-        raise _one_array(harness, source)
-    rows = objects(harness, source, text) if text.lstrip().startswith("{") else _csv(harness, source, text)
+        raise _one_array(source)
+    rows = objects(source, text) if text.lstrip().startswith("{") else _csv(source, text)
     found: list[Labelled] = []
     asked: dict[str, int] = {}
     ids: dict[str, int] = {}
@@ -159,11 +157,11 @@ def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
         ids[item.id] = number
         found.append(item)
     if not found:
-        raise DatasetError(f"{harness}: {source} holds no labelled query; it wants a row a query, with query and keys")
+        raise DatasetError(f"{source} holds no labelled query; it wants a row a query, with query and keys")
     return found
 
 
-def _csv(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
+def _csv(source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
     """The rows of a CSV file as objects, empty cells left out, lists of keys taken apart."""
     before = csv.field_size_limit(_LONGEST)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -172,7 +170,7 @@ def _csv(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict
     try:
         for cells in reader:
             number, end = end + 1, reader.line_num  # a quoted cell may span lines: where it begins
-            at = Line(harness, f"{source}, line {number}")
+            at = Line(f"{source}, line {number}")
             if not any(cell.strip() for cell in cells):
                 continue
             if header is None:
@@ -188,7 +186,7 @@ def _csv(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict
                     row[name] = []
             yield number, at, row
     except csv.Error as error:
-        raise Line(harness, f"{source}, line {end + 1}").fail(f"is no CSV ({error})") from None
+        raise Line(f"{source}, line {end + 1}").fail(f"is no CSV ({error})") from None
     finally:
         csv.field_size_limit(before)
 
