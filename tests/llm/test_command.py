@@ -33,7 +33,9 @@ def run(script: str, prompt: str = "hi", **more: Any) -> Any:
     command = [sys.executable, "-S", "-c", script]
     config = ModelConfig(**{"name": "cli", "provider": "command", "model": "m", "command": command, **more})
     model = connect(config, Prices.load())
-    request = RequestBuilder(config).build([{"role": "system", "content": "rules"}, {"role": "user", "content": prompt}])
+    request = RequestBuilder(config).build(
+        [{"role": "system", "content": "rules"}, {"role": "user", "content": prompt}]
+    )
 
     async def main() -> Completion:
         try:
