@@ -23,6 +23,11 @@ def names() -> list[str]:
     return lookup.names(__path__)
 
 
+def shipped() -> list[str]:
+    """Every harness of this package by name. Imports nothing."""
+    return lookup.names(__path__[:1])
+
+
 def find(name: str) -> type[Harness]:
     """The harness class of that name.
 

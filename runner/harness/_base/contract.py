@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec.structs import replace
 
@@ -15,8 +15,13 @@ from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_m
 from runner.errors import ConfigError, DatasetError
 from runner.harness._base.checks import faults_of, place_of, scenario_problem
 from runner.harness._base.gold_patches import PatchReport
+from runner.harness._base.report import Line, Table
 from runner.record.id_set import IdSet
-from runner.types import Hit, Label, Question, Scenario
+from runner.score.labels import ACCURACY
+from runner.types import Hit, Label, Metric, Question, Scenario
+
+if TYPE_CHECKING:
+    from runner.record.rundir import RunDir
 
 MAX_ID: Final = 256  # bytes of an id, so that a gate can hold millions
 
@@ -80,11 +85,10 @@ class Harness:
     askable: ClassVar[bool] = True
     # Tags of its questions that a summary has a group for, one a value, beside those of the categories.
     tags: ClassVar[tuple[str, ...]] = ()
-    # Its answers name a category: the metrics ``said_<category>`` (1 or 0) of every row give F1 by category, macro-F1.
-    classifies: ClassVar[bool] = False
-    # An answerable question and its unanswerable twin share a cluster: a summary scores whole pairs as well
-    # (:func:`runner.score.musique.group_scores`).
-    paired: ClassVar[bool] = False
+    # What its metrics are, in the order of their columns. One that is not declared is known by a shipped one's name.
+    metrics: ClassVar[tuple[Metric, ...]] = ()
+    # Its histories may hold documents (events of kind doc).
+    documents: ClassVar[bool] = True
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def __init__(self, config: HarnessConfig) -> None:
@@ -166,9 +170,22 @@ class Harness:
         """What a person must know before reading results over this data, a sentence each; told when a run starts."""
         return []
 
+    @classmethod
+    def report_figures(cls, run: RunDir) -> dict[str, Any] | None:
+        """Return what a report has of one run beside its table, as JSON has it; ``None``: nothing.
+
+        Made of what is recorded, without a model. ``report --json`` gives it under the name of the harness.
+        """
+        return None
+
+    @classmethod
+    def report_section(cls, arms: Sequence[tuple[str, dict[str, Any]]]) -> Sequence[Line | Table]:
+        """Return the figures of :meth:`report_figures` as lines and tables, arms by name side by side."""
+        return ()
+
     def headline(self, axis: str) -> str:
-        """Name of the metric that the gate reads by default."""
-        return f"recall@{self.config.k}" if axis == "recall" else "accuracy_abstain_wrong"
+        """Return the name of the metric that the gate reads by default and that is a table's first column."""
+        return f"recall@{self.config.k}" if axis == "recall" else ACCURACY
 
     def check(self) -> list[str]:
         """What ``data check`` prints: counts and every trap met, one line each. A benchmark with traps says more."""

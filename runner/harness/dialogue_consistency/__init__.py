@@ -39,12 +39,16 @@ from runner.harness.dialogue_consistency.data_check import DialogueDataCheck
 from runner.harness.dialogue_consistency.format import LABELS, Pair, find, pairs
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.stats.allocation import drawn
-from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
+from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, LabelF1, Metric, Question, Scenario
 
 RULE: Final = "nli_label"
 PROMPT: Final = "judge/rubrics/entailment"
+# Which label an answer named, and what a summary makes of it.
+SAID: Final = tuple(Metric(f"said_{label}", share=True, higher=None, shown="never") for label in LABELS)
+MACRO_F1: Final = Metric("macro_f1", share=True, shown="accuracy")
+F1: Final = Metric("f1", share=True, shown="accuracy", made=LabelF1(prefix="said_", macro=MACRO_F1.name))
 _TRIES: Final = 50  # draws a distractor may take before the pool is gone through
 _WORD: Final = re.compile(r"[a-z0-9]{4,}")
 
@@ -78,8 +82,9 @@ class DialogueConsistency(Published):
     cluster = "premise"
     prompts = (PROMPT,)
     rules = (RULE,)
-    classifies = True
+    metrics = (*profile_metrics(), *SAID, F1, MACRO_F1)
     askable = False  # the question is a sentence, and what to say of it stands in the prompt
+    documents = False
     Settings = DialogueConsistencySettings
     settings: DialogueConsistencySettings
 

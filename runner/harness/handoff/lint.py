@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from runner.harness.handoff.scenario_file import FactSpec, ScenarioSpec
+from runner.harness.handoff.score import CHARS_A_TOKEN, collapsed, found
 from runner.harness.handoff.variants import stamp, with_actor
-from runner.score.handoff import CHARS_A_TOKEN, collapsed, found
 
 WORDINGS: Final = 3  # the one as written included
 _SHORTEST_AVOID: Final = 4  # letters and digits; "$40" stands in "$400" as well

@@ -15,7 +15,7 @@ from runner.errors import DatasetError
 from runner.harness._base.draw import Draw
 from runner.harness.handoff.filler import POOL_VERSION, idle
 from runner.harness.handoff.scenario_file import EventSpec, ScenarioSpec
-from runner.score.handoff import collapsed
+from runner.harness.handoff.score import collapsed
 from runner.types import Checkpoint, Event, Gold, Question, Scenario
 
 VERSION: Final = f"1.{POOL_VERSION}"  # of everything here that shapes events and questions

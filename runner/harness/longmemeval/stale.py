@@ -16,8 +16,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from runner.harness.longmemeval.format import Instance
-from runner.types import Fact
+from runner.types import Fact, Metric
 
+STALE: Final = Metric("stale", share=True, higher=False, shown="never")
 SUPERSEDED: Final = "superseded"
 CURRENT: Final = "current"
 

@@ -41,7 +41,7 @@ from runner.harness.membench.noise import NoisePool, ranked
 from runner.harness.membench.source import REFLECTIVE, RawTrajectory, find, raw_trajectories
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Fact, Gold, Hit, Label, Question, Scenario
 
 RULE: Final = "membench_letter"
@@ -80,6 +80,8 @@ class MemBench(Published):
     prompts = (PROMPT,)
     rules = (RULE,)
     tags = ("view", "level", "task", "topic", "tokens")
+    metrics = profile_metrics()
+    documents = False
     Settings = MemBenchSettings
     settings: MemBenchSettings
 

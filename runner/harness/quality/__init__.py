@@ -24,8 +24,8 @@ from pydantic import Field
 from runner.config import HarnessConfig, Strict, checked, digest
 from runner.errors import ConfigError
 from runner.harness._base.contract import DatasetInfo, Harness
-from runner.score.retrieval import depths, precision_at, recall_at, reciprocal_rank
-from runner.types import Event, Gold, Hit, Question, Scenario
+from runner.score.retrieval import depths, precision_at, profile_metrics, recall_at, reciprocal_rank
+from runner.types import Event, Gold, Hit, Metric, Question, Scenario
 
 FILE: Final = Path(__file__).parent / "questions.yaml"
 CATEGORIES: Final = ("decision", "preference", "incident", "release", "correction")
@@ -69,6 +69,8 @@ class Quality(Harness):
     categories: ClassVar = {name: name for name in CATEGORIES}
     comparable = frozenset(CATEGORIES)
     cluster = "project"
+    metrics = (*profile_metrics(), Metric("substring", share=True, shown="never"))
+    documents = False
     Settings = QualitySettings
     settings: QualitySettings
 

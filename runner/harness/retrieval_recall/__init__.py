@@ -32,7 +32,7 @@ from runner.harness._base.checks import faults_of
 from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness.retrieval_recall.corpus import memories, read_corpus
 from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled
-from runner.score.retrieval import best_cos_rank, profile, ranked_sources
+from runner.score.retrieval import BEST_COS_RANK, best_cos_rank, profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 CORPUS: Final = "corpus"  # the scenario of a corpus that is given
@@ -55,6 +55,8 @@ class RecallSettings(Strict):
 class RetrievalRecall(Harness):
     name = "retrieval_recall"
     cluster = "group"
+    metrics = (*profile_metrics(), BEST_COS_RANK)
+    documents = False
     Settings = RecallSettings
     settings: RecallSettings
 

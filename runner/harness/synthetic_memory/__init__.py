@@ -22,8 +22,8 @@ from pydantic import Field, model_validator
 from runner.config import Strict, digest
 from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness.synthetic_memory.generator import CATEGORIES, EVENTS_PER_QUESTION, UNANSWERABLE, VERSION, History
-from runner.score.lexical import token_f1
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.lexical import TOKEN_F1, token_f1
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Hit, Question, Scenario
 
 _EVENT: Final = ("id", "text", "time", "actor", "kind", "session")
@@ -52,6 +52,8 @@ class SyntheticMemory(Harness):
     categories = CATEGORIES
     comparable = frozenset(CATEGORIES) - {UNANSWERABLE}
     cluster = "scenario"
+    metrics = (*profile_metrics(), TOKEN_F1)
+    documents = False
     Settings = Sizes
     settings: Sizes
 
