@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 import runner
 from runner.config import ModelConfig, digest
 from runner.errors import Refused
@@ -64,8 +66,7 @@ def instrument(ready: PreparedExperiment, opened: Provenance) -> dict[str, Any]:
             "rubrics": list(harness.rubrics),
             "macro": harness.macro,
             "tags": list(harness.tags),
-            "classifies": harness.classifies,
-            "paired": harness.paired,
+            "metrics": msgspec.to_builtins(harness.metrics),
             "thresholds": harness.thresholds(),
         },
         "census": {

@@ -19,12 +19,17 @@ __all__ = ["Census", "DatasetInfo", "Harness", "NoSettings", "build", "code_of",
 
 
 def names() -> list[str]:
-    """Every harness by name, those of the user's own folders included. Imports nothing."""
+    """List every harness by name, those of the user's own folders included. Imports nothing."""
     return lookup.names(__path__)
 
 
+def shipped() -> list[str]:
+    """Every harness of this package by name. Imports nothing."""
+    return lookup.names(__path__[:1])
+
+
 def find(name: str) -> type[Harness]:
-    """The harness class of that name.
+    """Return the harness class of that name.
 
     Raises
     ------
@@ -39,7 +44,7 @@ def find(name: str) -> type[Harness]:
 
 
 def build(config: HarnessConfig) -> Harness:
-    """The harness that a config names, its settings checked."""
+    """Return the harness that a config names, its settings checked."""
     kind = find(config.name)
     with own_code(config.name, "its construction"):
         return kind(config)

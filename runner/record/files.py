@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from runner.errors import RecordError
+from runner.types import Metric
 
 T = TypeVar("T")
 
@@ -29,8 +30,9 @@ class About(Struct, kw_only=True):
     rubrics: list[str] = field(default_factory=list)  # the benchmark's own rubric files
     macro: str = ""  # what the mean over the comparable categories is called
     tags: list[str] = []  # by which a summary groups as well
-    classifies: bool = False  # answers name a category
-    paired: bool = False  # an answerable question and its twin are scored together as well
+    metrics: list[Metric] | UnsetType = UNSET  # as the benchmark declares them; unset: recorded before it did
+    classifies: bool = False  # of such an older record: answers name a category
+    paired: bool = False  # of such an older record: questions are scored in pairs as well
     thresholds: dict[str, float] = {}  # what a smoke run must reach, by metric
 
 

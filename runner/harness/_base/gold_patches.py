@@ -54,7 +54,7 @@ ForeignPatch = Callable[[str, Mapping[str, Any]], Patch | None]
 
 @dataclass(frozen=True)
 class PatchReport:
-    """What patches do to the comparable part of a benchmark, by category id.
+    """Effect of patches on the comparable part of a benchmark, by category id.
 
     ``ceiling`` is the share of comparable questions whose published gold stands: no system can honestly score above
     it against the published gold.
@@ -78,7 +78,7 @@ class PatchReport:
         return (total - self.corrupt) / total if total else None
 
     def lines(self) -> list[str]:
-        """The report in words, one fact a line."""
+        """Return the report in words, one fact per line."""
         if self.ceiling is None:
             return ["gold patches: no comparable question"]
         total = self.comparable.total()

@@ -39,12 +39,16 @@ from runner.harness.dialogue_consistency.data_check import DialogueDataCheck
 from runner.harness.dialogue_consistency.format import LABELS, Pair, find, pairs
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.stats.allocation import drawn
-from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
+from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, LabelF1, Metric, Question, Scenario
 
 RULE: Final = "nli_label"
 PROMPT: Final = "judge/rubrics/entailment"
+# Which label an answer named, and what a summary makes of it.
+SAID: Final = tuple(Metric(f"said_{label}", share=True, higher=None, shown="never") for label in LABELS)
+MACRO_F1: Final = Metric("macro_f1", share=True, shown="accuracy")
+F1: Final = Metric("f1", share=True, shown="accuracy", made=LabelF1(prefix="said_", macro=MACRO_F1.name))
 _TRIES: Final = 50  # draws a distractor may take before the pool is gone through
 _WORD: Final = re.compile(r"[a-z0-9]{4,}")
 
@@ -60,7 +64,7 @@ class DialogueConsistencySettings(Strict):
 
 @dataclass
 class _Index:
-    """What a first pass learns of a file: which pairs are asked, and what every sentence is known to say."""
+    """A file after a first pass: the pairs that are asked, and what each sentence is known to say."""
 
     asked: frozenset[str] = frozenset()
     facts: dict[str, frozenset[str]] = field(default_factory=dict)  # of a sentence, from all pairs it stands in
@@ -78,8 +82,9 @@ class DialogueConsistency(Published):
     cluster = "premise"
     prompts = (PROMPT,)
     rules = (RULE,)
-    classifies = True
+    metrics = (*profile_metrics(), *SAID, F1, MACRO_F1)
     askable = False  # the question is a sentence, and what to say of it stands in the prompt
+    documents = False
     Settings = DialogueConsistencySettings
     settings: DialogueConsistencySettings
 
@@ -190,18 +195,18 @@ class DialogueConsistency(Published):
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """``said_<label>``: 1 for the one label that the answer names, 0 for the others; all 0 when it names none."""
         del question
-        said = nli(answer).value
-        return {f"said_{label}": float(label == said) for label in LABELS}
+        named = nli(answer).value
+        return {f"said_{label}": float(label == named) for label in LABELS}
 
     def grade(self, question: Question, answer: str) -> Label:
         """CORRECT for the gold label and no other; ABSTAIN for a refusal or nothing, WRONG for the rest."""
         if not answer.strip() or is_abstention(answer):
             return Label(value=ABSTAIN, reason="explicit refusal" if answer.strip() else "no answer")
-        said = nli(answer)
-        if not said.value:
-            return Label(value=WRONG, reason=said.why.replace("none", "no label", 1))
+        choice = nli(answer)
+        if not choice.value:
+            return Label(value=WRONG, reason=choice.why.replace("none", "no label", 1))
         right = question.gold.answers[0]
-        return Label(value=CORRECT if said.value == right else WRONG, reason=f"said {said.value}, right is {right}")
+        return Label(value=CORRECT if choice.value == right else WRONG, reason=f"said {choice.value}, right is {right}")
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ class FactSpec(Strict):
 
 
 class GoldSpec(Strict):
-    """What a correct answer is. ``answer`` is for a judge; without it the carried facts are listed."""
+    """The right answer as facts. ``answer`` is for a judge; without it the carried facts are listed."""
 
     carry: tuple[FactSpec, ...] = ()
     avoid: tuple[FactSpec, ...] = ()
@@ -90,18 +90,18 @@ class GoldSpec(Strict):
     answer: str = ""
 
     def facts(self) -> list[tuple[str, FactSpec]]:
-        """Every fact with its key (``carry.0``)."""
+        """Return every fact with its key (``carry.0``)."""
         named = (("carry", self.carry), ("avoid", self.avoid), ("signal", self.signal))
         return [(f"{name}.{index}", fact) for name, facts in named for index, fact in enumerate(facts)]
 
     def terms(self) -> list[str]:
-        """Every text that the gold looks for."""
+        """Return every text that the gold looks for."""
         facts = (fact.fact() for _, fact in self.facts())
         return [item for fact in facts for item in (*fact.any, *fact.all)]
 
 
 class QuerySpec(Strict):
-    """What the arriving agent asks. ``budget`` is in tokens, at four characters each."""
+    """The question of the arriving agent. ``budget`` is in tokens, at four characters each."""
 
     task: Text
     agent: Text
@@ -141,7 +141,7 @@ class ScenarioSpec(Strict):
 
 
 def read_spec(path: Path) -> ScenarioSpec:
-    """A scenario file, checked by its schema.
+    """Read a scenario file and check it by its schema.
 
     Raises
     ------

@@ -28,8 +28,8 @@ from runner.harness._base.published import Published
 from runner.harness.locomo_qa.audit import audit_patch
 from runner.harness.locomo_qa.data_check import check_lines
 from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, QaItem, parse
-from runner.score.lexical import locomo_f1
-from runner.score.retrieval import profile, ranked_sources
+from runner.harness.locomo_qa.score import LOCOMO_F1, PUBLISHED, locomo_f1
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 
@@ -50,6 +50,8 @@ class LocomoQA(Published):
     }
     comparable = frozenset({"1", "2", "3", "4"})
     cluster = "conversation"
+    metrics = (*profile_metrics("session_"), *PUBLISHED, LOCOMO_F1)
+    documents = False
 
     @cached_property
     def _file(self) -> DataFiles:

@@ -53,9 +53,9 @@ from runner.harness.memoryagentbench.history import History, history_of
 from runner.harness.memoryagentbench.movies import Movies, recall, recommended
 from runner.harness.memoryagentbench.rules import answer_given, contains, first_line, matches, published
 from runner.harness.memoryagentbench.source import RowFiles, columns, find
-from runner.score.lexical import is_abstention, rouge_l
-from runner.score.retrieval import profile, ranked_sources
-from runner.types import ABSTAIN, CORRECT, WRONG, Gold, Hit, Label, Question, Scenario
+from runner.score.lexical import ROUGE_L_F1, ROUGE_L_RECALL, TOKEN_F1, is_abstention, rouge_l
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
+from runner.types import ABSTAIN, CORRECT, WRONG, Gold, Hit, Label, Metric, Question, Scenario
 
 SOURCE: Final = "source"  # tag: the sub-dataset
 TYPE: Final = "question_type"  # tag of LongMemEval's questions
@@ -96,6 +96,15 @@ class MemoryAgentBench(Published):
     prompts = tuple(task.prompt for task in mab.TASKS)
     rubrics = (*RUBRICS, _SUMMARY)
     rules = (mab.SUBSTRING, mab.EXACT, mab.RECALL, mab.EXACT + _UPSTREAM, mab.RECALL + _UPSTREAM)
+    metrics = (
+        *profile_metrics(),
+        Metric("exact_match", share=True, shown="never"),
+        Metric("substring_exact_match", share=True, shown="never"),
+        TOKEN_F1,
+        Metric("recsys_recall@K", share=True, shown="never"),
+        ROUGE_L_RECALL,
+        ROUGE_L_F1,
+    )
     Settings = MemoryAgentBenchSettings
     settings: MemoryAgentBenchSettings
 

@@ -30,9 +30,9 @@ from runner.errors import DatasetError, Remedy
 from runner.harness._base.published import Published
 from runner.harness.msc_dmr.data_check import MscDataCheck
 from runner.harness.msc_dmr.format import MscRow, read_rows
-from runner.score.answer_words import answer_recall
-from runner.score.lexical import rouge_l
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.answer_words import ANSWER_HELD, ANSWER_RECALL, answer_recall
+from runner.score.lexical import ROUGE_L_RECALL, rouge_l
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 NOW: Final = datetime(2023, 10, 12, 12)  # the day the paper appeared; the data has no date of its own
@@ -56,6 +56,8 @@ class MscDmr(Published):
     cluster = "conversation"
     prompts = (_OWN,)
     rubrics = (_OWN,)
+    metrics = (*profile_metrics(), ROUGE_L_RECALL, ANSWER_RECALL, ANSWER_HELD)
+    documents = False
     Settings = MscDmrSettings
     settings: MscDmrSettings
 

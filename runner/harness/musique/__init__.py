@@ -12,10 +12,10 @@ copies are mirrors of its files with the same digests. ``harness=musique`` is th
   F1 are metrics either way, the official ones, over the answerable rows.
 - ``support_f1@all`` takes what was delivered for what the official script calls the predicted supporting paragraphs: a
   fixed number of hits against two to four, so that it is no published support F1.
-- The official scores of the full set join two rows: :func:`runner.score.musique.group_scores` makes them of recorded
-  rows. Their row-wise part is here: ``sufficiency``, and ``answer_sufficiency_f1``, which is the F1 of an answerable
-  row that was answered and 1 for an unanswerable one that was declined. Whether a system thinks that it can answer is
-  a field of its own there, and here read off an explicit refusal.
+- The official scores of the full set join two rows (:mod:`runner.harness.musique.score`): a summary makes them of
+  recorded rows. Their row-wise part is here: ``sufficiency``, and ``answer_sufficiency_f1``, which is the F1 of an
+  answerable row that was answered and 1 for an unanswerable one that was declined. Whether a system thinks that it can
+  answer is a field of its own there, and here read off an explicit refusal.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from runner.errors import DatasetError, Remedy
 from runner.harness._base.published import Published
 from runner.harness.musique.data_check import MusiqueDataCheck
 from runner.harness.musique.format import COMPOSITIONS, HOPS, MusiqueRow, read_rows
+from runner.harness.musique.score import GROUP_ANSWER_F1, METRICS, SUFFICIENCY, SUFFICIENT_F1, SUPPORT_F1, support_f1
 from runner.score.lexical import exact_match, is_abstention, token_f1
-from runner.score.musique import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.stats.allocation import drawn
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
@@ -68,7 +68,7 @@ class MuSiQue(Published):
     prompts = ("musique",)
     rules = (_RULE,)
     tags = ("composition", "answerable")
-    paired = True  # of the full set; the other has no twins
+    metrics = (*profile_metrics(), *METRICS)
     Settings = MuSiQueSettings
     settings: MuSiQueSettings
 
@@ -165,7 +165,7 @@ class MuSiQue(Published):
         """
         if axis == "recall":
             return f"fraction@{self.config.k}"
-        return GROUP_ANSWER_F1 if self._full else "answer_f1"
+        return GROUP_ANSWER_F1.name if self._full else "answer_f1"
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics over the supporting paragraphs, and their F1 with all that was delivered.
@@ -177,7 +177,7 @@ class MuSiQue(Published):
         metrics = profile(ranked, evidence, self.config.k)
         measurable = ranked is not None and bool(evidence)
         found = {source for item in ranked or () for source in item}
-        return metrics | {SUPPORT_F1: support_f1(found, evidence) if measurable else None}
+        return metrics | {SUPPORT_F1.name: support_f1(found, evidence) if measurable else None}
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """``answer_em`` and ``answer_f1`` against the best alias; in the full set also what a pair is made of."""
@@ -189,7 +189,7 @@ class MuSiQue(Published):
         }
         if self._full:
             seen = float(is_abstention(answer) == gold.abstain)
-            metrics |= {SUFFICIENCY: seen, ANSWER_F1: seen if f1 is None else seen * f1}
+            metrics |= {SUFFICIENCY.name: seen, SUFFICIENT_F1.name: seen if f1 is None else seen * f1}
         return metrics
 
     def grade(self, question: Question, answer: str) -> Label:

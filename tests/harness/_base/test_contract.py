@@ -15,7 +15,7 @@ from runner.errors import ConfigError
 from runner.harness import build, find, names
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
-from runner.types import CORRECT, KINDS, LABELS, Hit, Scenario
+from runner.types import CORRECT, KINDS, LABELS, Hit, LabelF1, Scenario
 from tests.support.harness_samples import SAMPLES, Sample, given_to_a_system
 
 
@@ -212,8 +212,9 @@ def test_tags_are_declared_and_there(sample: Sample, scenarios: list[Scenario]) 
 
 def test_a_class_that_is_named_is_a_metric(sample: Sample, scenarios: list[Scenario]) -> None:
     harness = build(sample.config)
-    if harness.classifies:
-        wanted = {f"said_{name}" for name in harness.categories}
+    for made in (metric.made for metric in harness.metrics if isinstance(metric.made, LabelF1)):
+        assert made.macro in {metric.name for metric in harness.metrics}
+        wanted = {made.prefix + name for name in harness.categories}
         for question in every(scenarios):
             for answer in ("", *harness.categories):
                 told = harness.score_answer(question, answer)
