@@ -32,7 +32,7 @@ __all__ = [
 
 
 def names() -> list[str]:
-    """Every harness by name, those of the user's own folders included. Imports nothing."""
+    """List every harness by name, those of the user's own folders included. Imports nothing."""
     return lookup.names(__path__)
 
 
@@ -42,7 +42,7 @@ def shipped() -> list[str]:
 
 
 def find(name: str) -> type[Harness]:
-    """The harness class of that name.
+    """Return the harness class of that name.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def find(name: str) -> type[Harness]:
 
 
 def build(config: HarnessConfig) -> Harness:
-    """The harness that a config names, its settings checked."""
+    """Return the harness that a config names, its settings checked."""
     kind = find(config.name)
     with own_code(config.name, "its construction"):
         return kind(config)

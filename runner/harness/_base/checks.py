@@ -1,7 +1,7 @@
-"""A benchmark's code held to its contract: a person's own may do anything, and must not do it silently.
+"""A benchmark's code held to its contract, since a person's own code may do anything.
 
-What a harness gives is checked where it comes in: its class when it is looked up, its scenarios as they stream. A fault
-of its code is told in one line with the place in the file.
+The class is checked when it is looked up, its scenarios as they stream. A fault of the code becomes one line with the
+place in the file.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ _ADVICE: Final = {
 
 
 def class_problems(kind: type[Harness], name: str) -> list[str]:
-    """What the class of a harness lacks; empty when it has all.
+    """Return what the class of a harness lacks; empty when it has all.
 
     Parameters
     ----------
     name
-        The module's, which the class must bear.
+        Name of the module, which the class must bear.
     """
     missing = [attribute for attribute in _REQUIRED if not hasattr(kind, attribute)]
     if missing:
-        said = {"categories": '{"1": "all"}', "comparable": 'frozenset({"1"})', "cluster": '"conversation"'}
+        examples = {"categories": '{"1": "all"}', "comparable": 'frozenset({"1"})', "cluster": '"conversation"'}
+        examples["name"] = repr(name)
         return [
-            f"harness '{name}': {kind.__name__} has no '{attribute}' ({attribute} = {said.get(attribute, repr(name))})"
+            f"harness '{name}': {kind.__name__} has no '{attribute}' ({attribute} = {examples[attribute]})"
             for attribute in missing
         ]
     from runner.harness._base.contract import Harness as Base
@@ -80,7 +81,7 @@ def _metric_problems(kind: type[Harness], name: str) -> list[str]:
 
 
 def scenario_problem(harness: Harness, scenario: Scenario) -> str | None:
-    """The first thing in a scenario on which something downstream relies in vain; ``None`` when all is well."""
+    """Return the first problem of a scenario that would break something downstream; ``None`` when there is none."""
     ids: set[str] = set()
     last: datetime | None = None
     events: tuple[Any, ...] = scenario.events  # what they are said to be, which a person's own code may not keep to
@@ -132,7 +133,7 @@ def _question_problem(harness: Harness, question: Question, ids: set[str], exist
 
 @contextmanager
 def own_code(name: str, step: str) -> Iterator[None]:
-    """Whatever the code of a harness raises, as one line with its place.
+    """Turn an exception of a harness's own code into one line with its place.
 
     Raises
     ------
@@ -145,9 +146,9 @@ def own_code(name: str, step: str) -> Iterator[None]:
         raise
     except Exception as error:
         log.exception("harness %s: %s", name, step)
-        said = " ".join(str(error).split())[:_SHOWN]
+        message = " ".join(str(error).split())[:_SHOWN]
         raise ConfigError(
-            [f"harness '{name}': {step} failed: {type(error).__name__}: {said} ({place_of(error)})"]
+            [f"harness '{name}': {step} failed: {type(error).__name__}: {message} ({place_of(error)})"]
         ) from error
 
 
@@ -180,6 +181,6 @@ def faults_of(name: str) -> Iterator[None]:
 
 
 def place_of(error: BaseException) -> str:
-    """File and line where an exception arose, by its last frame."""
+    """Return file and line where an exception arose, by its last frame."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"

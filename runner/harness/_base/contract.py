@@ -32,7 +32,7 @@ class NoSettings(Strict):
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What the instrument records of the data. ``sha256`` is of the bytes read; ``pinned`` says it was required."""
+    """The data as the instrument records it. ``sha256`` is of the bytes read; ``pinned`` says it was required."""
 
     name: str
     version: str
@@ -96,7 +96,7 @@ class Harness:
         self.settings = checked(self.Settings, config.settings, "harness.settings.")
 
     def read(self) -> Iterator[Scenario]:
-        """Every scenario, streamed, events in time order, before any slice.
+        """Yield every scenario, events in time order, before any slice.
 
         Raises
         ------
@@ -106,14 +106,14 @@ class Harness:
         raise NotImplementedError
 
     def dataset(self) -> DatasetInfo:
-        """Identity of the data; cheap enough to call before a run."""
+        """Return the identity of the data; cheap enough to call before a run."""
         raise NotImplementedError
 
     def category_name(self, category: str) -> str:
         return self.categories.get(category, category)
 
     def category(self, item: str | int) -> str:
-        """The category id that a person means by an id, a name or an alias.
+        """Return the category id that a person means by an id, a name or an alias.
 
         Raises
         ------
@@ -129,18 +129,18 @@ class Harness:
         return key
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """Retrieval metrics of one question over the hits that the reader would see, best first.
+        """Return the retrieval metrics of one question over the hits that the reader would see, best first.
 
         ``None`` means not measurable (no evidence to find, or hits without sources), never 0.
         """
         raise NotImplementedError
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """Answer metrics that need no model (the benchmark's own lexical score)."""
+        """Return the answer metrics that need no model (the benchmark's own lexical score)."""
         return {}
 
     def grade(self, question: Question, answer: str) -> Label:
-        """The label of an answer by the rule that ``question.rule`` names; asked of no other question.
+        """Label an answer by the rule that ``question.rule`` names; called for no other question.
 
         A rule that gives partial credit sets ``score``; an answer in which it finds nothing to grade is WRONG or
         ABSTAIN, as the benchmark counts it.
@@ -148,26 +148,26 @@ class Harness:
         raise NotImplementedError
 
     def thresholds(self) -> dict[str, float]:
-        """What a run must reach to pass a smoke test, by metric of its comparable questions; empty: it is none."""
+        """Return what a run must reach to pass a smoke test, by metric; empty where the benchmark is not one."""
         return {}
 
     def score_delivered(self, question: Question, text: str, *, failed: bool = False) -> dict[str, float | None]:
-        """Metrics of the text that an arriving agent would have in its window, for a benchmark of what is delivered.
+        """Return metrics of the text that an arriving agent would have in its window, where that is what is measured.
 
         ``failed``: the system had nothing left to answer from, which is a result and scored as such.
         """
         return {}
 
     def flags(self, question: Question) -> tuple[str, ...]:
-        """What every row of this question says: ``GOLD_EXCLUDED`` or ``GOLD_FIXED``, where a patch did that."""
+        """Return the flags of every row of this question: ``GOLD_EXCLUDED`` or ``GOLD_FIXED`` after a patch."""
         return ()
 
     def patch_report(self) -> PatchReport | None:
-        """What the gold patches do to the whole benchmark; ``None`` without patches."""
+        """Count what the gold patches do to the whole benchmark; ``None`` without patches."""
         return None
 
     def caveats(self) -> list[str]:
-        """What a person must know before reading results over this data, a sentence each; told when a run starts."""
+        """Return what a person must know before reading results, one sentence each; shown as a run starts."""
         return []
 
     @classmethod
@@ -188,7 +188,7 @@ class Harness:
         return f"recall@{self.config.k}" if axis == "recall" else ACCURACY
 
     def check(self) -> list[str]:
-        """What ``data check`` prints: counts and every trap met, one line each. A benchmark with traps says more."""
+        """Return the lines of ``data check``: counts and every trap met. A benchmark with traps adds its own."""
         info, counted = self.dataset(), self.census(SliceConfig())
         by_category = ", ".join(f"{self.category_name(key)} {n}" for key, n in sorted(counted.by_category.items()))
         return [
@@ -199,7 +199,7 @@ class Harness:
         ]
 
     def load(self, chosen: SliceConfig) -> Iterator[Scenario]:
-        """The scenarios of a slice, streamed; questions outside the slice are left out, events never are.
+        """Yield the scenarios of a slice; questions outside the slice are left out, events never are.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class Harness:
         left = chosen.limit
         total = 0
         seen_names: list[str] = []
-        for position, scenario in enumerate(self._understood()):
+        for position, scenario in enumerate(self.checked_scenarios()):
             seen_names.append(scenario.id)
             if chosen.scenarios is not None and pending is not None:
                 if scenario.id not in chosen.scenarios and position not in chosen.scenarios:
@@ -253,8 +253,8 @@ class Harness:
         if total == 0:
             raise ConfigError([f"slice: leaves no question of {self.name}; widen slice.categories or slice.scenarios"])
 
-    def _understood(self) -> Iterator[Scenario]:
-        """The scenarios of :meth:`read`, held to what everything downstream relies on.
+    def checked_scenarios(self) -> Iterator[Scenario]:
+        """Yield the scenarios of :meth:`read`, each held to what the rest of the runner relies on.
 
         Raises
         ------
@@ -281,7 +281,7 @@ class Harness:
                 texts = (event.text for event in scenario.events)
                 asked = (text for q in scenario.questions for text in (q.id, q.text, *q.gold.answers))
                 for text in (scenario.id, *texts, *asked):
-                    text.encode()  # a lone surrogate, as a careless export writes it, is no text
+                    text.encode()  # a lone surrogate, as a careless export writes it, is not text
                 yield scenario
         except UnicodeEncodeError as error:
             raise DatasetError(
@@ -332,6 +332,6 @@ _HOME: Final = Path(__file__).resolve().parents[1]
 
 
 def code_of(harness: Harness) -> str:
-    """``@sha256:…`` over the code of a person's own harness, a part of the instrument; empty for a shipped one."""
+    """Return ``@sha256:…`` over the code of a person's own harness, for the instrument; empty for a shipped one."""
     own = [cls for cls in type(harness).__mro__ if issubclass(cls, Harness) and not lookup.is_within(cls, _HOME)]
     return f"@sha256:{lookup.code_sha256(own)}" if own else ""

@@ -38,7 +38,7 @@ SHIPPED: Final = Path(__file__).parent / "scenarios"
 
 
 class HandoffSettings(Strict):
-    """Which scenarios, and which variants of them."""
+    """The choice of scenarios and of their variants."""
 
     # Not in the instrument, which has the content of the files: a folder may lie elsewhere on another machine.
     scenarios: Annotated[str | None, Field(min_length=1, exclude=True)] = None
