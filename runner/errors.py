@@ -24,6 +24,7 @@ A message is one line that says what happened and what to do next, and holds no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -48,8 +49,27 @@ class ConfigError(UsageError):
         super().__init__("\n".join(self.problems))
 
 
+class Remedy(StrEnum):
+    """What kind of thing mends a file. The words depend on who reads it: a benchmark, or an import."""
+
+    AGAIN = "again"  # damaged on its way: get it again
+    MENDED = "mended"  # its writer made JSON that has no one meaning
+    OTHER = "other"  # empty: there is another copy
+    FOREIGN = "foreign"  # sound, but not the file that is wanted
+    READABLE = "readable"  # the system does not let it be read
+    STATED = "stated"  # the message itself says what to do
+
+
 class DatasetError(UsageError):
-    pass
+    """Data that is missing, truncated, altered or not understood.
+
+    Whoever knows for whom it is read puts a name before the message and the words of ``remedy`` behind it, once
+    (:func:`runner.harness._base.faults.faults_of`, :func:`runner.imports._shared.prepare.prepared`).
+    """
+
+    def __init__(self, message: str, remedy: Remedy = Remedy.STATED) -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class MissingExtra(UsageError):
@@ -65,6 +85,7 @@ class MissingExtra(UsageError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra '{extra}': pip install 'agent-memory-runner[{extra}]'")
+        self.what, self.extra = what, extra
 
 
 class Refused(RunnerError):

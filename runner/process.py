@@ -95,7 +95,7 @@ class Child:
         """Its exit code, ``None`` while it runs."""
         return self._process.returncode
 
-    async def feed(self, data: bytes, *, last: bool = False) -> None:
+    async def write_stdin(self, data: bytes, *, last: bool = False) -> None:
         """Write to stdin, and close it after the last of all; a process that does not read is no error."""
         stdin = self._process.stdin
         assert stdin is not None
@@ -103,9 +103,9 @@ class Child:
             stdin.write(data)
             await stdin.drain()
         if last:
-            await self.hang_up()
+            await self.close_stdin()
 
-    async def hang_up(self) -> None:
+    async def close_stdin(self) -> None:
         """Close stdin: the end of the requests."""
         stdin = self._process.stdin
         assert stdin is not None
@@ -113,30 +113,30 @@ class Child:
             stdin.close()
             await stdin.wait_closed()
 
-    async def chunk(self) -> bytes:
-        """What stdout has next; nothing when it has ended."""
+    async def read_chunk(self) -> bytes:
+        """Read the next bytes of stdout; empty when it has ended."""
         assert self._process.stdout is not None
         return await self._process.stdout.read(_CHUNK)
 
-    async def read(self, most: int) -> bytes:
-        """Stdout to its end, or a little more than ``most`` bytes of it."""
+    async def read_stdout(self, most: int) -> bytes:
+        """Read stdout to its end, or a little more than ``most`` bytes of it."""
         kept = bytearray()
-        while len(kept) <= most and (chunk := await self.chunk()):
+        while len(kept) <= most and (chunk := await self.read_chunk()):
             kept += chunk
         return bytes(kept)
 
-    async def listen(self) -> None:
+    async def read_stderr(self) -> None:
         """Read stderr to its end and keep the last of it; runs as long as the child."""
         assert self._process.stderr is not None
         while chunk := await self._process.stderr.read(_CHUNK):
             self._said = (self._said + chunk)[-_STDERR_KEPT:]
 
     async def wait(self) -> int:
-        """Its exit code, once it has ended and its pipes too."""
+        """Wait until the process and its pipes have ended, and return the exit code."""
         return await self._process.wait()
 
-    async def ending(self, listening: asyncio.Task[None], seconds: float = _LAST_WORDS_S) -> int | None:
-        """The exit code of a child that closed its stdout, all that it had to say read; ``None`` if it goes on."""
+    async def exit_code(self, listening: asyncio.Task[None], seconds: float = _LAST_WORDS_S) -> int | None:
+        """Return the exit code of a child that closed its stdout, once its stderr is read; ``None`` if it goes on."""
         await asyncio.wait((listening,), timeout=seconds)
         for _ in range(50):  # `wait` would wait for whoever inherited its pipes
             if self._process.returncode is not None:
@@ -144,19 +144,19 @@ class Child:
             await asyncio.sleep(seconds / 50)
         return self._process.returncode
 
-    def said(self) -> str:
-        """The end of stderr as the end of a message, credentials masked; nothing when it said nothing."""
+    def stderr_tail(self) -> str:
+        """Return the last lines of stderr as the end of a message, credentials masked; empty when there are none."""
         lines = [line for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
         return f"; stderr ends: {start_of(' | '.join(lines[-_TAIL_LINES:]), 300)}" if lines else ""
 
-    def strike(self) -> None:
+    def kill_group(self) -> None:
         """Kill the group, at once and without waiting."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     async def kill(self) -> None:
-        """Kill the group and take down everything that belongs to it; twice is once."""
-        self.strike()
+        """Kill the group and release its pipes and its guard; a second call changes nothing."""
+        self.kill_group()
         try:
             # Closing the pipes asks for the exit code behind the event loop's back, which then misses it: let it see
             # the end first, where there is one.
@@ -167,11 +167,11 @@ class Child:
         finally:
             # Before the wait: a pipe that was not read to its end would keep it waiting, and warn when it is collected.
             self._process._transport.close()  # type: ignore[attr-defined]
-            self._dismiss()
+            self._end_guard()
         await self._process.wait()
 
-    def _dismiss(self) -> None:
-        """Send the guard home."""
+    def _end_guard(self) -> None:
+        """End the guard: there is no group left for it to kill."""
         if self._guard is None:
             return
         guard, self._guard = self._guard, None
@@ -198,13 +198,13 @@ def _guard(group: int, folder: str | Path | None) -> subprocess.Popen[bytes]:
 
 
 def cannot_run(command: str, error: OSError) -> str:
-    """Why a command could not be started, and what to do."""
+    """Return why a command could not be started, and what to do."""
     hint = "" if shutil.which(command) else "; install it, or give its path in command"
     return f"cannot run '{command}' ({error.strerror or error}){hint}"
 
 
 def exit_of(code: int | None) -> str:
-    """How a process ended, in words."""
+    """Return how a process ended, in words."""
     if code is None:
         return "closed its stdout and went on"
     if code >= 0:

@@ -10,9 +10,9 @@ Times are naive ``datetime`` values on the scenario's own clock (benchmarks give
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 OK: Final = "ok"
 INGEST_ERROR: Final = "ingest_error"
@@ -225,6 +225,44 @@ class Ingest(Struct, frozen=True, kw_only=True):
     receipt: Receipt
     write_seconds: float
     settle_seconds: float
+
+
+class PairProduct(Struct, frozen=True, kw_only=True, tag="pair_product", omit_defaults=True):
+    """How a metric is made of two questions that share a cluster: the product of metrics of both.
+
+    Row by row the two would earn points that only the pair deserves. A pair is whole when both rows have ``both``.
+    """
+
+    first: tuple[str, ...]  # metrics of the first question, multiplied
+    second: tuple[str, ...]  # with these of the second one
+    both: str  # a metric that both must have
+    only_first: str  # a metric that the second question never has: tells them apart where there are no tags
+    second_tag: tuple[str, str]  # the tag and its value by which rows say which is the second one
+
+
+class LabelF1(Struct, frozen=True, kw_only=True, tag="label_f1", omit_defaults=True):
+    """How a metric is made of answers that name a category: F1 of every category over the rows of all.
+
+    A row has the metrics ``<prefix><category>``: 1 for the category that its answer named, 0 for the others.
+    """
+
+    prefix: str
+    macro: str  # the name of the unweighted mean over categories
+
+
+class Metric(Struct, frozen=True, omit_defaults=True):
+    """What a metric is: declared beside the function that measures it, recorded with the run that has it.
+
+    ``name`` is spelled as in rows; ``recall@K`` stands for every depth (``recall@5``).
+    """
+
+    name: str
+    share: bool = False  # lies in 0..1; a gate compares shares
+    higher: bool | None = True  # higher is better; None: neither is
+    unit: str = ""  # of what is no share, in words ("tokens")
+    shown: Literal["always", "recall", "accuracy", "never"] = "always"  # the axis whose table has it as a column
+    digits: Annotated[int, Meta(ge=0, le=9)] = 3  # decimals in a table
+    made: PairProduct | LabelF1 | None = None  # of several rows; None: each row has it
 
 
 class Row(Struct, kw_only=True, omit_defaults=True):

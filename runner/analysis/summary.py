@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from msgspec import UNSET
 
+from runner.analysis.metrics import label_f1_of, pairs_of
 from runner.record import journal
 from runner.record.files import Figures, Group, IngestTotals, Instrument, StageUsage
 from runner.record.rundir import RunDir
 from runner.record.usage import add
-from runner.score.musique import group_scores
+from runner.score.labels import accuracy, label_f1
+from runner.score.pairs import PAIRS, pair_scores
+from runner.score.retrieval import SOURCES_PER_HIT
 from runner.stats.agreement import identical_share
-from runner.types import ABSTAIN, CORRECT, GOLD_EXCLUDED, GOLD_FIXED, LABELS, OK, STATUSES, WRONG, Ingest, Row, Usage
+from runner.types import GOLD_EXCLUDED, GOLD_FIXED, OK, STATUSES, Ingest, Row, Usage
 
 COMPARABLE: Final = "overall_comparable"
 ALL: Final = "overall_all"
@@ -50,29 +53,17 @@ class _Group:
     def told(self) -> Group:
         """Metrics of the group; a metric without a denominator is ``None``, never NaN."""
         graded = sum(self.labels.values())
-        measured = [n for name, n in self.counts.items() if name != "sources_per_hit"]
+        measured = [n for name, n in self.counts.items() if name != SOURCES_PER_HIT.name]
         out: Group = {
             "questions": self.questions,
             "scored": graded or max(measured, default=0),
             "errors": self.errors,
         }
-        if graded:
-            correct, wrong = self.labels[CORRECT], self.labels[WRONG]
-            for label in LABELS:
-                out[label.lower()] = self.labels[label]
-            out["accuracy_abstain_wrong"] = correct / graded  # the gate's denominator
-            out["accuracy"] = _ratio(correct, correct + wrong)
-            out["accuracy_if_errors_wrong"] = correct / (graded + self.errors)
-            out["accuracy_if_errors_right"] = (correct + self.errors) / (graded + self.errors)
-            out["abstained"] = self.labels[ABSTAIN] / graded
+        out |= accuracy(self.labels, self.errors)
         for name in sorted(self.sums, key=_natural):
             # Rounded, so that the order in which rows were finished does not show in the last digit.
             out[name] = round(self.sums[name] / self.counts[name], 12)
         return out
-
-
-def _ratio(a: int, b: int) -> float | None:
-    return a / b if b else None
 
 
 def _natural(name: str) -> tuple[str, int]:
@@ -171,16 +162,23 @@ def summarise(run: RunDir, recorded: Instrument) -> Figures:
     if about.macro:
         told[about.macro] = _averaged([by_category[key].told() for key in sorted(comparable & set(by_category))])
     of_category = {key: by_category[key].told() for key in sorted(by_category, key=lambda c: (len(c), c))}
-    if about.classifies:
-        told[COMPARABLE] |= classified(of_category, comparable)
+    named = label_f1_of(about)
+    if named is not None:
+        metric, made = named
+        every, mean = label_f1(of_category, comparable, made.prefix)
+        for key, f1 in every.items():
+            if key in of_category:
+                of_category[key][metric] = _rounded(f1)
+        told[COMPARABLE][made.macro] = _rounded(mean)
     told |= {f"{key} {names.get(key, key)}": group for key, group in of_category.items()}
     order = {tag: at for at, tag in enumerate(tagged)}
     for tag, value in sorted(by_tag, key=lambda item: (order[item[0]], _natural_text(item[1]))):
         told[f"{tag}: {value}"] = by_tag[tag, value].told()
-    pairs = group_scores(run.rows()) if about.paired else {}
-    whole = pairs.get("pairs")
+    of_pairs = pairs_of(about)
+    pairs = pair_scores(run.rows(), of_pairs) if of_pairs else {}
+    whole = pairs.get(PAIRS)
     if whole:
-        told["pairs"] = {"questions": 2 * whole, "scored": whole, "errors": 0, **pairs}
+        told[PAIRS] = {"questions": 2 * whole, "scored": whole, "errors": 0, **pairs}
     failed = sum(statuses[name] for name in STATUSES if name != OK)
     return Figures(
         rows_bytes=run.rows_path.stat().st_size if run.rows_path.exists() else 0,
@@ -211,32 +209,8 @@ def _averaged(groups: list[Group]) -> Group:
     return {**{name: sum(group[name] or 0 for group in groups) for name in ("questions", "scored", "errors")}, **means}
 
 
-def classified(groups: Mapping[str, Group], categories: Collection[str]) -> Group:
-    """F1 by category, written into ``groups``, and their mean: of answers that name a category.
-
-    A category's rows are those that are of it; ``said_<category>`` is the share of a category's rows whose answer named
-    it. A row that named none of them is a false negative of its own and no one's false positive. F1 is 0 where nothing
-    is right, and ``None`` where there is nothing: no row of the category, and none that named it.
-
-    Returns
-    -------
-    dict
-        ``macro_f1``: the unweighted mean over the categories that have one (scikit-learn's ``average="macro"``).
-    """
-    scored = {key: group["scored"] or 0 for key, group in groups.items() if key in categories}
-    named = {  # [category named][category of the rows]
-        key: {other: (groups[other].get(f"said_{key}") or 0.0) * scored[other] for other in scored}
-        for key in categories
-    }
-    found = []
-    for key in categories:
-        said, of_it = sum(named[key].values()), scored.get(key, 0)
-        right = named[key].get(key, 0.0)
-        f1 = 2 * right / (said + of_it) if said + of_it else None
-        if key in scored:
-            groups[key]["f1"] = None if f1 is None else round(f1, 12)
-        found += [] if f1 is None else [f1]
-    return {"macro_f1": round(sum(found) / len(found), 12) if found else None}
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 12)
 
 
 def _natural_text(value: str) -> list[tuple[int, int, str]]:

@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
     given = Flags(f"import {words[0]}", valued=(*_ONCE, *own), many=_MANY).parse(argv)
     if len(words) < 2:
         raise UsageError(_USAGE)
-    from runner.data.results_values import slug
+    from runner.data.fields import slug
     from runner.imports._shared.prepare import Wanted, prepared
     from runner.imports._shared.write import write
 

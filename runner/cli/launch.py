@@ -168,10 +168,12 @@ def _require_models(experiment: Experiment) -> None:
 def _perform(
     run: RunDir, experiment: Experiment, ready: Any, *, retry_errors: bool = False, to_the_end: bool = False
 ) -> int:
+    from runner.harness import code_of
     from runner.llm import override_warning
     from runner.report.console import console, error_console
     from runner.report.progress import observer
     from runner.report.run import run_table
+    from runner.report.section import sections
 
     _, execute, headline = _kind(experiment)
     few = _caution(experiment, ready)
@@ -211,6 +213,8 @@ def _perform(
             logging.getLogger("runner").exception("a bug; please report it with this file")
             raise
     console().print(run_table(run))
+    for section in sections([run]) if not experiment.run.from_ and code_of(ready.harness) else ():
+        console().print(section)  # of one's own benchmark; a shipped one's compares arms, in `report`
     summary = run.summary()
     if summary and summary.rows and summary.errors == summary.rows:
         first = next(iter(summary.samples.values()), "")

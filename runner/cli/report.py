@@ -9,8 +9,10 @@ import msgspec
 
 from runner.analysis.summary import summary_of
 from runner.cli import report_judges
+from runner.cli._words import own_folders
 from runner.cli._words.directories import distinct, name_of, runs_in
 from runner.cli._words.flags import Flags
+from runner.cli._words.overrides import CONFIG_DIR, config_dirs
 from runner.errors import RecordError, UsageError
 from runner.record.rundir import RunDir, is_run
 
@@ -18,7 +20,8 @@ _FLAGS: Final = Flags(
     "report",
     switches=("--json",),
     valued=("--reference",),
-    there="there are --json, --reference NAME and --failures",
+    many=CONFIG_DIR,
+    there="there are --json, --reference NAME and --failures, and --config-dir DIR for a benchmark of your own",
     missing={"--reference": "--reference: name a judge of the table (--reference opus)"},
 )
 
@@ -33,6 +36,7 @@ def main(argv: list[str]) -> int:
         raise UsageError(
             "report takes directories (and --json, --reference NAME): python -m runner report DIR [DIR ...]"
         )
+    own_folders.add(config_dirs(given.typed(*CONFIG_DIR)))
     reference = given.one("--reference")
     paths = distinct("report", given.words)
     runs = [run for path in paths for run in runs_in(path)]
@@ -40,10 +44,10 @@ def main(argv: list[str]) -> int:
         print(json.dumps(_told(runs, reference), indent=2, ensure_ascii=False, allow_nan=False))
         return 0
     from runner.analysis.smoke import over, smoke_of
-    from runner.report import handoff
     from runner.report.console import console, text
     from runner.report.judges import origin
     from runner.report.run import run_table
+    from runner.report.section import sections
 
     side_by_side = report_judges.tables(runs, reference)
     smokes = []
@@ -59,9 +63,8 @@ def main(argv: list[str]) -> int:
             if len(runs) == 1:
                 raise
             console().print(text(error, "red"))  # the other runs are told all the same
-    continuity = handoff.section(runs)
-    if continuity is not None:
-        console().print(continuity)
+    for section in sections(runs):
+        console().print(section)
     if len(paths) == 1 and not is_run(paths[0]):
         code = report_judges.tell_sweep(paths[0], False, reference)
         if code is not None:
@@ -77,13 +80,13 @@ def main(argv: list[str]) -> int:
 def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:
     """Instrument and summary of every run by name; with judges of the same answers, those under ``judges``."""
     from runner.analysis.smoke import smoke_of
-    from runner.report import handoff
+    from runner.report.section import figures_of
 
     told: dict[str, Any] = {
         name_of(run, runs): {
             "instrument": msgspec.to_builtins(instrument := run.instrument()),
             **summary_of(run, instrument).to_dict(),
-            **handoff.entry(run),
+            **figures_of(run),
             **({"smoke": smoke.to_dict()} if (smoke := smoke_of(run)) else {}),
         }
         for run in runs

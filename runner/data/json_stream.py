@@ -1,4 +1,4 @@
-"""A dataset that may be larger than memory: verified by its digest, then read one record at a time."""
+"""Read a JSON dataset that may be larger than memory, one record at a time."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
-from runner.data.source import MEND, TOO_DEEP, unreadable
+from runner.data.source import TOO_DEEP, unreadable
 from runner.data.strict_json import Unsound, Whole, finite, twice
-from runner.errors import DatasetError
+from runner.errors import DatasetError, Remedy
 
 _CHUNK: Final = 1 << 16  # bytes that are read at a time
 _DEEPEST: Final = 100  # a dataset nests a handful of levels
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-def records(harness: str, path: Path) -> Iterator[Any]:
-    """The items of the JSON list that a file is, one after another; memory is that of one item.
+def records(path: Path) -> Iterator[Any]:
+    """Decode the items of the JSON list that a file is, one after another; memory is that of one item.
 
     Yields
     ------
@@ -26,18 +26,16 @@ def records(harness: str, path: Path) -> Iterator[Any]:
     Raises
     ------
     DatasetError
-        When the file is no JSON list, truncated, damaged or not UTF-8. Items before the damage were yielded.
+        When the file is not a JSON list, truncated, damaged or not UTF-8. Items before the damage were yielded.
     """
-    return (value for _, value in _parsed(harness, path, _open_list, "a published file is a list"))
+    return (value for _, value in _parsed(path, _open_list, "a published file is a list"))
 
 
-def members(harness: str, path: Path, layout: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The items of every list that the objects of a JSON file lead to; memory is that of one item.
+def members(path: Path, layout: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Decode the items of every list that the objects of a JSON file lead to; memory is that of one item.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     path
         The file.
     layout
@@ -53,33 +51,29 @@ def members(harness: str, path: Path, layout: str) -> Iterator[tuple[tuple[str, 
     DatasetError
         When the file is truncated, damaged or not UTF-8, or something other than a list stands where one belongs.
     """
-    return _parsed(harness, path, _skip_bom, layout)
+    return _parsed(path, _skip_bom, layout)
 
 
-_Start = Callable[[str, Path, IO[bytes]], None]
+_Start = Callable[[Path, IO[bytes]], None]
 
 
-def _parsed(harness: str, path: Path, start: _Start, layout: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _parsed(path: Path, start: _Start, layout: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     import ijson
 
     try:
         with path.open("rb") as file:
-            start(harness, path, file)
+            start(path, file)
             # Events, not ijson.items: it names every value by its path, which grows with the square of the depth.
-            yield from _members(harness, path, layout, ijson.basic_parse(Whole(file), use_float=True, buf_size=_CHUNK))
+            yield from _members(path, layout, ijson.basic_parse(Whole(file), use_float=True, buf_size=_CHUNK))
     except OSError as error:
-        raise unreadable(harness, path, error) from None
+        raise unreadable(path, error) from None
     except Unsound as error:
-        raise DatasetError(f"{harness}: {path} {error}; {MEND}") from None
+        raise DatasetError(f"{path} {error}", Remedy.MENDED) from None
     except (ijson.JSONError, UnicodeDecodeError) as error:
-        raise DatasetError(
-            f"{harness}: {path} {damage(error)}; download it again, or give another copy with harness.dataset.path=FILE"
-        ) from None
+        raise DatasetError(f"{path} {_damage(error)}", Remedy.AGAIN) from None
 
 
-def _members(
-    harness: str, path: Path, layout: str, events: Iterable[tuple[str, Any]]
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _members(path: Path, layout: str, events: Iterable[tuple[str, Any]]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Items built from parser events and kept no longer than it takes to yield them."""
     lead: list[str] = []  # keys of the objects that are open around the list
     before: list[set[str]] = []  # all keys of theirs so far
@@ -87,7 +81,7 @@ def _members(
     keys: list[str] = []
     for event, value in events:
         if len(lead) > _DEEPEST or len(stack) > _DEEPEST:
-            raise DatasetError(f"{harness}: {path} {TOO_DEEP}")
+            raise DatasetError(f"{path} {TOO_DEEP}", Remedy.AGAIN)
         if not stack:
             if event == "start_map":
                 lead.append("")
@@ -105,7 +99,7 @@ def _members(
                 keys.append("")
             else:
                 at = "/".join(lead)[:80]
-                raise DatasetError(f"{harness}: {path} has a value where a list belongs ({at}); {layout}")
+                raise DatasetError(f"{path} has a value where a list belongs ({at}); {layout}")
             continue
         if event == "map_key":
             if value in stack[-1]:
@@ -131,29 +125,26 @@ def _members(
             stack[-1].append(value)
 
 
-def _skip_bom(_harness: str, _path: Path, file: IO[bytes]) -> None:
+def _skip_bom(_path: Path, file: IO[bytes]) -> None:
     file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
 
 
-def _open_list(harness: str, path: Path, file: IO[bytes]) -> None:
+def _open_list(path: Path, file: IO[bytes]) -> None:
     """Leave the file at the start of its list, after a byte order mark if there is one."""
-    _skip_bom(harness, path, file)
+    _skip_bom(path, file)
     start = file.tell()
     head = b""
     while not head and (more := file.read(_CHUNK)):
         head = more.lstrip()
     if not head:
-        raise DatasetError(f"{harness}: {path} is empty; give another copy with harness.dataset.path=FILE")
+        raise DatasetError(f"{path} is empty", Remedy.OTHER)
     if not head.startswith(b"["):
-        raise DatasetError(
-            f"{harness}: {path} does not begin as a JSON list; it is not a published file "
-            "(harness.dataset.path=FILE names another copy)"
-        )
+        raise DatasetError(f"{path} does not begin as a JSON list; it is not a published file", Remedy.FOREIGN)
     file.seek(start)
 
 
-def damage(error: Exception) -> str:
-    """What is wrong with a file that its parser gave up on, as the end of a sentence about it."""
+def _damage(error: Exception) -> str:
+    """Return what is wrong with a file that its parser gave up on, as the end of a sentence about it."""
     import ijson
 
     said = " ".join(str(error).split())

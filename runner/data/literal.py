@@ -1,4 +1,4 @@
-"""The text of a Python literal as data, as some published datasets hold what should have been JSON."""
+"""Read the text of a Python literal as data, as some published datasets hold what should have been JSON."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import ast
 import re
 from typing import Final
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 
 _LARGEST: Final = 8 << 20  # characters that are read
 _DEEPEST: Final = 20  # brackets that may be open at once
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
-def literal(where: Where, text: str) -> object:
-    """A Python literal as data: nothing in it is executed, and its size and depth are bounded.
+def literal(where: FieldReader, text: str) -> object:
+    """Return a Python literal as data: nothing in it is executed, and its size and depth are bounded.
 
     Raises
     ------
     DatasetError
-        When it is too large, nested too deeply or no literal, and when a field stands twice in it.
+        When it is too large, nested too deeply or not a literal, and when a field stands twice in it.
     """
     if len(text) > _LARGEST:
         raise where.fail(f"a literal of {len(text)} characters is larger than any published one")

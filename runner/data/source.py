@@ -1,7 +1,7 @@
-"""Where a harness's file comes from: a local copy, or a pinned download in the user cache; verified, then decoded.
+"""Find, download and verify the files of a dataset, or one file of results; then decode them.
 
-The file is verified before it is understood, and every failure is one :class:`~runner.errors.DatasetError` that says
-what to type next.
+A file is verified before it is understood. Every failure is one :class:`~runner.errors.DatasetError`; its ``remedy``
+becomes what to type next, in the words of whoever reads the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,64 +19,145 @@ from urllib.parse import urlsplit
 from runner.config import Dataset, cache_dir, own_path
 from runner.data.download import fetch
 from runner.data.strict_json import Unsound, strictly
-from runner.errors import DatasetError
+from runner.errors import DatasetError, Remedy
 
-MEND: Final = "export it again as UTF-8, mended, or give another copy with harness.dataset.path=FILE"
-TOO_DEEP: Final = (
-    "is nested too deeply to be a dataset; download it again, or give another copy with harness.dataset.path=FILE"
-)
+TOO_DEEP: Final = "is nested too deeply to be a dataset"
+DOCUMENT: Final = 256 << 20  # bytes of a JSON document of results: in memory it takes several times as much
+_MB: Final = 1 << 20
 
 
 @dataclass(frozen=True)
-class SourceFile:
-    """A file that was read: its bytes are verified, and ``sha256`` is theirs."""
+class DataFiles:
+    """The files of a dataset on disk, verified.
 
-    path: Path
-    data: bytes
+    Attributes
+    ----------
+    paths
+        In the order in which they are read.
+    sha256
+        Of the bytes of one file; of several, over the name and the digest of each (:func:`combined`).
+    pinned
+        The config required the digest.
+    data
+        The bytes that were verified, where they are held: what is parsed is then what was hashed.
+    """
+
+    paths: tuple[Path, ...]
     sha256: str
     pinned: bool
+    data: bytes | None = None
+
+    @property
+    def path(self) -> Path:
+        return self.paths[0]
+
+    def content(self) -> bytes:
+        """Return the bytes of the one file.
+
+        Raises
+        ------
+        DatasetError
+            When they are not held and cannot be read.
+        """
+        return read_bytes(self.path) if self.data is None else self.data
 
 
 def datasets_dir() -> Path:
-    """Folder of downloaded datasets, in the cache of :func:`runner.config.cache_dir`."""
+    """Return the folder of downloaded datasets, in the cache of :func:`runner.config.cache_dir`."""
     return cache_dir() / "datasets"
 
 
-def read_source(harness: str, dataset: Dataset, diagnose: Callable[[bytes], str | None]) -> SourceFile:
-    """Find, read and verify the file of a dataset.
+def locate(
+    benchmark: str,
+    dataset: Dataset,
+    known: Mapping[str, str] | None = None,
+    *,
+    hold: bool = False,
+    diagnose: Callable[[bytes], str | None] = lambda _: None,
+) -> DataFiles:
+    """Find the one file of a dataset, download it on first use, and verify it.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
+    benchmark
+        Its name, part of the file's name in the cache.
     dataset
         ``path`` wins over ``url``; ``sha256`` is required of either, ``None`` accepts whatever is there.
+    known
+        Digests of published files, and what each is: what a file that does not match the pin may turn out to be.
+    hold
+        Keep the bytes; otherwise the file is hashed in chunks and memory does not grow with it.
     diagnose
-        Says what is wrong with bytes that do not match the pin, when it can tell.
+        Tells what is wrong with held bytes that do not match the pin, when it can.
 
     Raises
     ------
     DatasetError
-        When the file is missing, unreadable, cannot be downloaded or does not match its pin.
+        When the file is missing, cannot be read or downloaded, or does not match its pin.
     """
-    path = local_copy(harness, dataset)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise unreadable(harness, path, error) from None
-    sha = hashlib.sha256(data).hexdigest()
+    path = local_copy(benchmark, dataset)
+    data = read_bytes(path) if hold else None
+    sha = sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()
     if dataset.sha256 is not None and sha != dataset.sha256:
-        why = diagnose(data)
-        raise DatasetError(
-            f"{harness}: {path} has sha256 {sha}, but harness.dataset.sha256 pins {dataset.sha256}"
-            f"{f' ({why})' if why else ''}; use the published file, or say harness.dataset.sha256=null to run this one "
-            "unpinned"
-        )
-    return SourceFile(path=path, data=data, sha256=sha, pinned=dataset.sha256 is not None)
+        why = (known or {}).get(sha) or (diagnose(data) if data is not None else None)
+        check_pin(str(path), sha, dataset.sha256, why)
+    return DataFiles((path,), sha, dataset.sha256 is not None, data)
 
 
-def local_copy(harness: str, dataset: Dataset) -> Path:
-    """Path of the dataset's file, downloading it on first use.
+def joined(files: Sequence[DataFiles]) -> DataFiles:
+    """Return several verified files as one dataset; the digest of a single one stays its own."""
+    numbered = [(str(at), file.sha256) for at, file in enumerate(files)]
+    return DataFiles(
+        paths=tuple(path for file in files for path in file.paths),
+        sha256=files[0].sha256 if len(files) == 1 else combined(numbered),
+        pinned=all(file.pinned for file in files),
+    )
+
+
+def in_folder(root: Path, files: Mapping[str, Path], pin: str | None) -> DataFiles:
+    """Verify the files of a folder, each under the name that the digest is over.
+
+    Raises
+    ------
+    DatasetError
+        When one cannot be read, or all of them do not match the pin.
+    """
+    sha = combined([(name, sha256_of(path)) for name, path in files.items()])
+    check_pin(str(root), sha, pin)
+    return DataFiles(tuple(files.values()), sha, pin is not None)
+
+
+def published_name(part: Dataset) -> str:
+    """Return the name of the published file that a part of the data is."""
+    return urlsplit(part.url or "").path.rpartition("/")[2] or "?"
+
+
+def combined(digests: Iterable[tuple[str, str]]) -> str:
+    """Return the sha256 over the name and the digest of every file, in the order given."""
+    sha = hashlib.sha256()
+    for name, digest in digests:
+        sha.update(f"{name} {digest}\n".encode())
+    return sha.hexdigest()
+
+
+def own_copy(dataset: Dataset, advice: str) -> Path:
+    """Return the file or folder that a config names, of data that cannot be downloaded by itself.
+
+    Raises
+    ------
+    DatasetError
+        When none is named or it is not there, ending in ``advice``.
+    """
+    if dataset.path is None:
+        raise DatasetError(f"no data is configured and none can be downloaded by itself; {advice}")
+    path = looked_at(dataset.path)
+    if not (path.is_dir() or path.is_file()):
+        raise DatasetError(f"there is no file or folder {path} (looked in {Path.cwd()}); {advice}")
+    return path
+
+
+def local_copy(benchmark: str, dataset: Dataset) -> Path:
+    """Return the path of the dataset's file, downloading it on first use.
 
     Raises
     ------
@@ -84,23 +165,21 @@ def local_copy(harness: str, dataset: Dataset) -> Path:
         When there is no such file, or the download fails.
     """
     if dataset.path is None:
-        return _download(harness, dataset)
-    path = looked_at(harness, dataset.path)
+        return _download(benchmark, dataset)
+    path = looked_at(dataset.path)
     if path.is_dir():
-        raise DatasetError(
-            f"{harness}: {path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})"
-        )
+        raise DatasetError(f"{path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})")
     if not path.is_file():
         otherwise = ", or leave harness.dataset.path out to download it" if dataset.url else ""
         raise DatasetError(
-            f"{harness}: there is no file {path} (looked in {Path.cwd()}); give a local copy "
+            f"there is no file {path} (looked in {Path.cwd()}); give a local copy "
             f"with harness.dataset.path=FILE{otherwise}"
         )
     return path
 
 
-def looked_at(harness: str, path: str) -> Path:
-    """A path that a config names, if it is a file, a folder that can be listed, or nothing yet.
+def looked_at(path: str) -> Path:
+    """Return a path that a config names, if it is a file, a folder that can be listed, or nothing yet.
 
     Raises
     ------
@@ -115,38 +194,57 @@ def looked_at(harness: str, path: str) -> Path:
     except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL byte is in no name
         return found
     except OSError as error:
-        raise unreadable(harness, found, error) from None
+        raise unreadable(found, error) from None
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise DatasetError(
-            f"{harness}: {found} is neither a file nor a folder; write it to a file and name that "
-            "(harness.dataset.path=FILE)"
+            f"{found} is neither a file nor a folder; write it to a file and name that (harness.dataset.path=FILE)"
         )
     return found
 
 
-def unreadable(harness: str, path: Path, error: OSError) -> DatasetError:
-    """What is said of a file that the system does not let be read."""
-    return DatasetError(
-        f"{harness}: cannot read {path}: {error.strerror or error}; make it readable, or give another copy with "
-        "harness.dataset.path=FILE"
-    )
+def unreadable(path: Path, error: OSError) -> DatasetError:
+    """Return the error for a file that the system does not let be read."""
+    return DatasetError(f"cannot read {path}: {error.strerror or error}", Remedy.READABLE)
 
 
-def _download(harness: str, dataset: Dataset) -> Path:
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file.
+
+    Raises
+    ------
+    DatasetError
+        When it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def _download(benchmark: str, dataset: Dataset) -> Path:
     if not dataset.url:
-        raise DatasetError(f"{harness}: no data is configured; give a local copy with harness.dataset.path=FILE")
+        raise DatasetError("no data is configured; give a local copy with harness.dataset.path=FILE")
     try:
         parts = urlsplit(dataset.url)
     except ValueError:
-        raise DatasetError(f"{harness}: harness.dataset.url is not a URL; it must start with https://") from None
+        raise DatasetError("harness.dataset.url is not a URL; it must start with https://") from None
     if parts.scheme not in ("http", "https"):
-        raise DatasetError(f"{harness}: harness.dataset.url must start with https://, got '{parts.scheme}:'")
-    name = f"{harness}-{(dataset.sha256 or 'unpinned')[:12]}-{Path(parts.path).name or 'data'}"
-    return fetch(harness, dataset.url, dataset.sha256, datasets_dir(), name)
+        raise DatasetError(f"harness.dataset.url must start with https://, got '{parts.scheme}:'")
+    name = f"{benchmark}-{(dataset.sha256 or 'unpinned')[:12]}-{Path(parts.path).name or 'data'}"
+    return fetch(benchmark, dataset.url, dataset.sha256, datasets_dir(), name)
 
 
-def decode_json(harness: str, source: str, data: bytes) -> Any:
-    """JSON of a file, strictly UTF-8.
+def decode_json(place: str, data: bytes, *, nan_is_null: bool = False) -> Any:
+    """Decode JSON, strictly and as UTF-8.
+
+    Parameters
+    ----------
+    place
+        The file, or the line of one, as messages name it.
+    data
+        Its bytes.
+    nan_is_null
+        Read the NaN that some writers put in place of a missing number as null. It is not JSON, and refused elsewhere.
 
     Raises
     ------
@@ -157,30 +255,25 @@ def decode_json(harness: str, source: str, data: bytes) -> Any:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DatasetError(
-            f"{harness}: {source} is not UTF-8 (byte {error.start}); download it again, or give another copy with "
-            "harness.dataset.path=FILE"
-        ) from None
+        raise DatasetError(f"{place} is not UTF-8 (byte {error.start})", Remedy.AGAIN) from None
     if not text.strip():
-        raise DatasetError(f"{harness}: {source} is empty; give another copy with harness.dataset.path=FILE")
+        raise DatasetError(f"{place} is empty", Remedy.OTHER)
     try:
-        return strictly(text)
+        return strictly(text, nan_is_null=nan_is_null)
     except RecursionError:
-        raise DatasetError(f"{harness}: {source} {TOO_DEEP}") from None
+        raise DatasetError(f"{place} {TOO_DEEP}", Remedy.AGAIN) from None
     except Unsound as error:
-        raise DatasetError(f"{harness}: {source} {error}; {MEND}") from None
+        raise DatasetError(f"{place} {error}", Remedy.MENDED) from None
     except ValueError as error:
         at = getattr(error, "pos", None)
         ended = at is not None and (at >= len(text.rstrip()) or "Unterminated string" in str(error))
         what = "is truncated: the JSON ends before it is complete" if ended else f"is not valid JSON ({error})"
-        raise DatasetError(
-            f"{harness}: {source} {what}; download it again, or give another copy with harness.dataset.path=FILE"
-        ) from None
+        raise DatasetError(f"{place} {what}", Remedy.AGAIN) from None
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file to import. Where it lies goes into no record; its name, its bytes' sha256 and its size do."""
+    """One file of results. Where it lies goes into no record; its name, its bytes' sha256 and its size do."""
 
     path: Path
     name: str
@@ -188,39 +281,51 @@ class Source:
     size: int
 
 
-@dataclass(frozen=True)
-class LargeFile:
-    """A file on disk whose content is verified; nothing of it is held."""
-
-    path: Path
-    sha256: str
-    pinned: bool
-
-
-def verified(harness: str, dataset: Dataset, known: Mapping[str, str] | None = None) -> LargeFile:
-    """Find a dataset's file, downloading it on first use, and verify it without loading it.
-
-    Parameters
-    ----------
-    harness
-        Its name, for messages.
-    dataset
-        As :func:`runner.data.source.read_source` takes it.
-    known
-        Digests of published files, and what each is: what a file that does not match the pin may turn out to be.
+def source(word: str) -> Source:
+    """Return a file by its name on the command line, hashed.
 
     Raises
     ------
     DatasetError
-        When the file is missing, cannot be read or downloaded, or does not match its pin.
+        When it is not a regular file, cannot be read, or is empty.
     """
-    path = local_copy(harness, dataset)
-    sha = sha256_of(harness, path)
-    check_pin(harness, str(path), sha, dataset.sha256, (known or {}).get(sha))
-    return LargeFile(path, sha, dataset.sha256 is not None)
+    path = own_path(word)
+    try:
+        if path.is_dir():
+            raise DatasetError(f"{word}: a folder; name the result files in it")
+        if path.exists() and not path.is_file():  # a pipe or a device has no end
+            raise DatasetError(f"{word}: not a regular file; save its content to one")
+        with path.open("rb") as file:
+            sha = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DatasetError(f"{word}: cannot be read ({reason}); name an existing file") from None
+    if not size:
+        raise DatasetError(f"{word}: is empty; nothing to import")
+    return Source(path, path.name, sha, size)
 
 
-def check_pin(harness: str, what: str, sha: str, pin: str | None, why: str | None = None) -> None:
+def document(file: Source, *, nan_is_null: bool = False) -> Any:
+    """Decode a file of results that is one JSON document, as :func:`decode_json` does.
+
+    Raises
+    ------
+    DatasetError
+        Also when the file is larger than :data:`DOCUMENT`, or than memory.
+    """
+    if file.size > DOCUMENT:
+        raise DatasetError(
+            f"{file.name}: {file.size // _MB} MB, and a JSON document is read up to {DOCUMENT // _MB} MB; "
+            f"write it as JSON lines, or import a part of it"
+        )
+    try:
+        return decode_json(file.name, read_bytes(file.path), nan_is_null=nan_is_null)
+    except MemoryError:
+        raise DatasetError(f"{file.name}: needs more memory than there is; import a part of it") from None
+
+
+def check_pin(what: str, sha: str, pin: str | None, why: str | None = None) -> None:
     """Refuse content that is not what is pinned.
 
     Raises
@@ -230,12 +335,12 @@ def check_pin(harness: str, what: str, sha: str, pin: str | None, why: str | Non
     """
     if pin is not None and sha != pin:
         raise DatasetError(
-            f"{harness}: {what} has sha256 {sha}, but harness.dataset.sha256 pins {pin}{f' ({why})' if why else ''}; "
+            f"{what} has sha256 {sha}, but harness.dataset.sha256 pins {pin}{f' ({why})' if why else ''}; "
             "use the published file, or say harness.dataset.sha256=null to run this one unpinned"
         )
 
 
-def sha256_of(harness: str, path: Path) -> str:
+def sha256_of(path: Path) -> str:
     """Digest of a file's bytes, read in chunks.
 
     Raises
@@ -247,4 +352,4 @@ def sha256_of(harness: str, path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise unreadable(harness, path, error) from None
+        raise unreadable(path, error) from None

@@ -28,8 +28,15 @@ class Unsound(ValueError):
     """What the data does that JSON must not, as the end of a sentence about it."""
 
 
-def strictly(text: str) -> Any:
-    """The value of a JSON text.
+def strictly(text: str, *, nan_is_null: bool = False) -> Any:
+    """Return the value of a JSON text.
+
+    Parameters
+    ----------
+    text
+        One document.
+    nan_is_null
+        Read ``NaN`` and the infinities as null, as the one writer of results means them that puts them there.
 
     Raises
     ------
@@ -38,7 +45,8 @@ def strictly(text: str) -> Any:
     ValueError, RecursionError
         As :func:`json.loads`.
     """
-    value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=finite, parse_int=_whole)
+    constant = _null if nan_is_null else _no_constant
+    value = json.loads(text, object_pairs_hook=_once, parse_constant=constant, parse_float=finite, parse_int=_whole)
     if ("\\ud" in text or "\\uD" in text) and (found := _IN_TEXT.search(text)):
         raise Unsound(f"{HALF} ({found[0][-_ESCAPE:]})")
     return value
@@ -73,6 +81,10 @@ def _whole(digits: str) -> int:
 
 def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
+
+
+def _null(_word: str) -> None:
+    return None
 
 
 class Whole:

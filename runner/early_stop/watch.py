@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.analysis.metrics import metrics_of
 from runner.config import Experiment, GateConfig
 from runner.early_stop.baseline import baseline_of
 from runner.errors import Decided, RunnerError
@@ -19,13 +20,12 @@ from runner.record.columns import Columns, columns
 from runner.record.compare import compare
 from runner.record.files import Instrument
 from runner.record.rundir import RunDir
-from runner.score.musique import GROUP_ANSWER_F1
+from runner.score.labels import ACCURACY
 from runner.stats.resample import Floats
 from runner.stats.sequential import ALPHA, SignWatch, least_units
 from runner.types import CORRECT, OK, Row
 
 STOPS_AT: Final = 1 / ALPHA
-_ACCURACY: Final = "accuracy_abstain_wrong"  # an abstention is not correct: it counts as wrong
 
 
 def contradictions(experiment: Experiment) -> list[str]:
@@ -152,7 +152,7 @@ def told(wins: int, losses: int, ties: int, e_value: float, unit: str) -> str:
 
 
 def _values(rows: Columns, metric: str) -> Floats:
-    if metric != _ACCURACY:
+    if metric != ACCURACY:
         return rows.values[metric]
     if CORRECT not in rows.labels:
         return np.zeros(len(rows))
@@ -161,7 +161,7 @@ def _values(rows: Columns, metric: str) -> Floats:
 
 
 def _value(row: Row, metric: str) -> float:
-    if metric == _ACCURACY:
+    if metric == ACCURACY:
         return float(row.label == CORRECT)
     value = row.metrics.get(metric)
     return np.nan if value is None else float(value)
@@ -177,7 +177,7 @@ def watch_on(baseline: RunDir, settings: GateConfig, instrument: Instrument) -> 
     """
     about = instrument.harness
     metric = about.headline if settings.metric == "auto" else settings.metric
-    rows = columns(baseline, [] if metric == _ACCURACY else [metric])
+    rows = columns(baseline, [] if metric == ACCURACY else [metric])
     counted = about.comparable if settings.categories == "comparable" else rows.categories
     return Watch(rows, metric, counted, settings.max_error_share), metric
 
@@ -243,7 +243,7 @@ def begin(run: RunDir, experiment: Experiment, instrument: Instrument) -> Watchi
         if fakes:
             return f"{fakes[0]} is a fake: there will be no verdict"
         watch, metric = watch_on(baseline, experiment.gate, instrument)
-        if metric == GROUP_ANSWER_F1:
+        if metrics_of(instrument.harness).pair(metric) is not None:
             return f"{metric} is a score of two questions, which no single row tells"
         expected = theirs.census.questions
         rows = len(watch)

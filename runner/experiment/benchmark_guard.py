@@ -7,13 +7,13 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from runner.analysis.metrics import Metrics
 from runner.errors import ConfigError
 from runner.harness import Harness
-from runner.harness._base.checks import own_code
-from runner.score.retrieval import SHARES
+from runner.harness._base.faults import own_code
 from runner.types import LABELS, Hit, Label, Question
 
-Metrics = dict[str, float | None]
+Scores = dict[str, float | None]
 
 
 class BenchmarkGuard:
@@ -27,15 +27,16 @@ class BenchmarkGuard:
 
     def __init__(self, harness: Harness, axis: str) -> None:
         self._harness = harness
+        self._declared = Metrics(harness.metrics)
         self._headline = harness.headline(axis) if axis == "recall" else ""
 
-    def retrieval(self, question: Question, hits: Sequence[Hit]) -> Metrics:
+    def retrieval(self, question: Question, hits: Sequence[Hit]) -> Scores:
         return self._metrics("score_retrieval", question, lambda: self._harness.score_retrieval(question, hits))
 
-    def answer(self, question: Question, answer: str) -> Metrics:
+    def answer(self, question: Question, answer: str) -> Scores:
         return self._metrics("score_answer", question, lambda: self._harness.score_answer(question, answer))
 
-    def delivered(self, question: Question, text: str, *, failed: bool = False) -> Metrics:
+    def delivered(self, question: Question, text: str, *, failed: bool = False) -> Scores:
         return self._metrics(
             "score_delivered", question, lambda: self._harness.score_delivered(question, text, failed=failed)
         )
@@ -71,20 +72,21 @@ class BenchmarkGuard:
             )
         return label
 
-    def _metrics(self, step: str, question: Question, call: Callable[[], Metrics]) -> Metrics:
+    def _metrics(self, step: str, question: Question, call: Callable[[], Scores]) -> Scores:
         name = self._harness.name
         with own_code(name, f"{step}() on '{question.id}'"):
             told: Any = call()
         if not isinstance(told, dict):
             raise ConfigError([f"harness '{name}': {step}() returns a dict of metrics, and not {type(told).__name__}"])
-        found: Metrics = {}
+        found: Scores = {}
         for metric, value in told.items():
             if value is None:
                 found[metric] = None
                 continue
-            low, high = (0.0, 1.0) if str(metric).startswith(SHARES) else (-math.inf, math.inf)
-            if not isinstance(metric, str) or not _is_number(value) or not low <= float(value) <= high:
-                what = "a share from 0 to 1" if high == 1 else "a finite number"
+            declared = self._declared[metric] if isinstance(metric, str) else None
+            share = declared is not None and declared.share
+            if not isinstance(metric, str) or not _is_number(value) or (share and not 0 <= float(value) <= 1):
+                what = "a share from 0 to 1" if share else "a finite number"
                 raise ConfigError(
                     [
                         f"harness '{name}': {step}() on '{question.id}' gave {metric} = {value!s:.60}; a metric is "

@@ -15,7 +15,7 @@ from runner.harness import Harness, code_of
 from runner.llm import instrument_params
 from runner.llm.judge import Judge
 from runner.record import instrument as instruments
-from runner.record.files import CensusCounts, HarnessFacts, Instrument, LastCheck
+from runner.record.files import SUPERSEDED, CensusCounts, HarnessFacts, Instrument, LastCheck
 from runner.record.rundir import FORMAT, RunDir
 from runner.system import Provenance
 
@@ -67,8 +67,7 @@ def instrument(ready: PreparedExperiment, opened: Provenance, last_check: LastCh
             rubrics=list(harness.rubrics),
             macro=harness.macro,
             tags=list(harness.tags),
-            classifies=harness.classifies,
-            paired=harness.paired,
+            metrics=list(harness.metrics),
             thresholds=dict(harness.thresholds()),
         ),
         census=CensusCounts(
@@ -119,7 +118,8 @@ def _denominator(axis: str, harness: Harness) -> str:
 def written(fresh: Instrument) -> dict[str, Any]:
     """Return what ``instrument.json`` of a new run holds: of a system that was never checked an empty conformance."""
     plain: dict[str, Any] = msgspec.to_builtins(fresh)
-    return plain if fresh.conformance.checked else {**plain, "conformance": {}}
+    harness = {name: value for name, value in plain["harness"].items() if name not in SUPERSEDED}
+    return {**plain, "harness": harness, "conformance": plain["conformance"] if fresh.conformance.checked else {}}
 
 
 def same_instrument(run: RunDir, fresh: Instrument, as_written: object = None) -> None:

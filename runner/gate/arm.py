@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.analysis.metrics import Metrics, metrics_of
 from runner.analysis.summary import ALL, COMPARABLE, PATCHED, summary_of
 from runner.config import GateConfig
 from runner.errors import RecordError, UsageError
@@ -15,10 +16,9 @@ from runner.gate import question_pairs
 from runner.record.columns import Columns, columns
 from runner.record.files import Figures, Instrument
 from runner.record.rundir import RunDir
-from runner.score.retrieval import SHARES
+from runner.score.labels import ACCURACY
 from runner.types import CORRECT, LABELS
 
-ACCURACY: Final = "accuracy_abstain_wrong"  # correct / (correct + wrong + abstained)
 PUBLISHED: Final = "published_"  # prefix of a metric against the gold as published, where a patch changed it
 
 
@@ -76,7 +76,7 @@ class Arm:
         groups = self.summary.groups
         name = COMPARABLE if self.settings.categories == "comparable" else ALL
         value = groups.get(name + PATCHED, groups.get(name, {})).get(self.metric)
-        if value is None and self.metric in question_pairs.PARTS and self.scored:
+        if value is None and metrics_of(self.instrument.harness).pair(self.metric) is not None and self.scored:
             value = self.values[self.headline_rows & self.data.ok & np.isfinite(self.values)].mean()
         return float(value) if isinstance(value, int | float) else None
 
@@ -158,11 +158,13 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
     """
     instrument = run.instrument()
     metric = instrument.harness.headline if settings.metric == "auto" else settings.metric
-    parts = question_pairs.PARTS.get(metric) or (() if metric == ACCURACY else (metric, PUBLISHED + metric))
+    metrics = metrics_of(instrument.harness)
+    made = metrics.pair(metric)
+    parts = question_pairs.parts(made) if made else () if metric == ACCURACY else (metric, PUBLISHED + metric)
     data = columns(run, parts)
     _whole(run, instrument, data)
-    if metric in question_pairs.PARTS:
-        data = question_pairs.joined(data, metric, PUBLISHED + metric)
+    if made is not None:
+        data = question_pairs.joined(data, made, metric, PUBLISHED + metric)
     if metric == ACCURACY and instrument.axis == "recall":
         raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")
     summary = summary_of(run, instrument)
@@ -173,18 +175,37 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
             raise UsageError(
                 f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
             )
-    if metric != ACCURACY and (
-        np.nanmin(data.values[metric], initial=0) < 0 or np.nanmax(data.values[metric], initial=0) > 1
-    ):
-        if metric.startswith(SHARES):
+    if metric != ACCURACY:
+        _comparable(run, metrics, metric, data)
+    return Arm(name, run, run.experiment().model_dump(mode="json"), instrument, summary, metric, settings, data)
+
+
+def _comparable(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None:
+    """Hold a metric against what a gate compares: shares of which more is better.
+
+    Raises
+    ------
+    UsageError
+        When the benchmark declares that it is something else, or its values say so.
+    RecordError
+        When it is a share, and a value lies outside 0 .. 1.
+    """
+    shown = "`report` shows it, or name another metric"
+    own = metrics.own(name)
+    if own is not None and not own.share:
+        counted = f"is counted in {own.unit}" if own.unit else "is not a share"
+        raise UsageError(f"gate.metric={name}: it {counted}, and a gate compares shares; {shown}")
+    if own is not None and own.higher is False:
+        raise UsageError(f"gate.metric={name}: less of it is better, and a gate passes what has more; {shown}")
+    if np.nanmin(data.values[name], initial=0) < 0 or np.nanmax(data.values[name], initial=0) > 1:
+        declared = metrics[name]
+        if declared is not None and declared.share:
             raise RecordError(
-                f"{run.rows_path}: {metric} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
+                f"{run.rows_path}: {name} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
             )
         raise UsageError(
-            f"gate.metric={metric}: its values in {run.path.name} lie outside 0 .. 1, and a gate compares shares; "
-            f"`report` shows it, or name another metric"
+            f"gate.metric={name}: its values in {run.path.name} lie outside 0 .. 1, and a gate compares shares; {shown}"
         )
-    return Arm(name, run, run.experiment().model_dump(mode="json"), instrument, summary, metric, settings, data)
 
 
 def _whole(run: RunDir, instrument: Instrument, data: Columns) -> None:

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.config import GateConfig
-from runner.gate.arm import ACCURACY, PUBLISHED, Arm
+from runner.gate.arm import PUBLISHED, Arm
 from runner.gate.comparison import Comparison
 from runner.gate.declarations import doubts, remedy
 from runner.gate.early_stop import not_watched, of_the_same_questions, replay_watch
 from runner.gate.refusals import bounds, conclude, too_many_lost
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
+from runner.score.labels import ACCURACY
 from runner.stats.multiple import benjamini_hochberg, paired_wilcoxon, unit_means
 from runner.stats.paired import judge_many
 

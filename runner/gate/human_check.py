@@ -14,8 +14,9 @@ import numpy as np
 from runner.config import GateConfig, own_path
 from runner.errors import Refused, UsageError
 from runner.gate import human_labels
-from runner.gate.arm import ACCURACY, Arm
+from runner.gate.arm import Arm
 from runner.gate.comparison import AT_RANDOM, INDEPENDENT, Against, Comparison, HumanCheck
+from runner.score.labels import ACCURACY
 from runner.stats.agreement import cohen_kappa
 from runner.stats.clustered import Bounds
 from runner.stats.interval import TOO_FEW

@@ -11,9 +11,10 @@ from runner.calibration.file import COMPLETE, Calibration
 from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, WORDS
 from runner.config import GateConfig, own_path
 from runner.errors import Refused, UsageError
-from runner.gate.arm import ACCURACY, Arm
+from runner.gate.arm import Arm
 from runner.gate.comparison import Comparison, Correction, JudgeCorrection
 from runner.record.instrument import UNKNOWN, WHY, mismatches, rows_named
+from runner.score.labels import ACCURACY
 from runner.stats.judge_error import (
     JudgeRates,
     correct_for_judge,

@@ -1,25 +1,24 @@
-"""A metric of pairs of questions, an item a pair: MuSiQue's answerable question and its unanswerable twin.
-
-A pair scores its answer's F1 when the system saw of both questions whether they can be answered, else 0
-(:func:`runner.score.musique.group_scores`). Row by row, declining everything would earn half of all points.
-"""
+"""A metric of pairs of questions, an item per pair: of single rows, declining everything would score."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
 from runner.record.columns import Columns
-from runner.score.musique import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY
-
-_F1: Final = "answer_f1"  # measured of answerable questions only: tells the twins apart
-PARTS: Final = {GROUP_ANSWER_F1: (ANSWER_F1, SUFFICIENCY, _F1)}  # what a row must have recorded
+from runner.stats.resample import Floats
+from runner.types import PairProduct
 
 
-def joined(data: Columns, metric: str, *also: str) -> Columns:
-    """The columns with a pair's value in the row of its answerable question; the twin's row has none.
+def parts(made: PairProduct) -> tuple[str, ...]:
+    """Return the metrics that rows must have recorded, each once."""
+    return tuple(dict.fromkeys((*made.first, *made.second, made.both, made.only_first)))
+
+
+def joined(data: Columns, made: PairProduct, metric: str, *also: str) -> Columns:
+    """Return the columns with a pair's value in the row of its first question; the second one's row has none.
 
     A pair of which either row failed, or has a gold that is patched away, is failed or patched away as a whole, and
     counted once. A pair that is not whole has no value.
@@ -27,26 +26,28 @@ def joined(data: Columns, metric: str, *also: str) -> Columns:
     Parameters
     ----------
     data
-        Columns of :data:`PARTS`; twins share their cluster.
+        Columns of :func:`parts`; the questions of a pair share their cluster.
+    made
+        What the metric is the product of.
     metric
         Name of the value.
     also
         Other names that are asked for and that no pair has.
     """
-    answer, seen, f1 = (data.values[name] for name in PARTS[metric])
     ok, cluster, size = data.ok, data.cluster, len(data.clusters)
-    first = ok & np.isfinite(f1)
-    blind = ok & np.isfinite(seen) & ~first
-    twin = np.full(size, np.nan)
-    twin[cluster[blind]] = seen[blind]
-    value = np.where(first, answer * twin[cluster], np.nan)
+    first = ok & np.isfinite(data.values[made.only_first])
+    second = ok & np.isfinite(data.values[made.both]) & ~first
+    theirs = np.full(size, np.nan)
+    theirs[cluster[second]] = _product(data, made.second)[second]
+    mine = _product(data, made.first)
+    value = np.where(first, mine * theirs[cluster], np.nan)
 
     status = np.zeros(size, dtype=data.status.dtype)
     np.maximum.at(status, cluster, data.status)
     excluded = np.zeros(size, dtype=np.bool_)
     np.logical_or.at(excluded, cluster, data.excluded)
     speaks = first.copy()
-    left = np.flatnonzero(~blind & ~np.isin(cluster, cluster[first]))  # the answerable one failed, or both did
+    left = np.flatnonzero(~second & ~np.isin(cluster, cluster[first]))  # the first one failed, or both did
     speaks[left[np.unique(cluster[left], return_index=True)[1]]] = True
     return replace(
         data,
@@ -54,3 +55,7 @@ def joined(data: Columns, metric: str, *also: str) -> Columns:
         excluded=excluded[cluster],
         values={metric: value, **{name: np.full(len(data), np.nan) for name in also}},
     )
+
+
+def _product(data: Columns, names: Sequence[str]) -> Floats:
+    return np.asarray(np.prod([data.values[name] for name in names], axis=0))

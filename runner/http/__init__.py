@@ -1,11 +1,11 @@
 """The one HTTP policy of the project, for memory systems and models alike.
 
-``gate`` decides when a request may leave for an endpoint; ``policy`` decides what its answer means.
+``throttle`` decides when a request may leave for an endpoint; ``policy`` decides what its answer means.
 """
 
 from runner.http.address import is_loopback, unusable
 from runner.http.policy import HttpFault, Policy, Reply, call, retry_after, start_of
-from runner.http.throttle import Throttle, gate_of
+from runner.http.throttle import Throttle, throttle_of
 
 __all__ = [
     "HttpFault",
@@ -13,9 +13,9 @@ __all__ = [
     "Reply",
     "Throttle",
     "call",
-    "gate_of",
     "is_loopback",
     "retry_after",
     "start_of",
+    "throttle_of",
     "unusable",
 ]

@@ -1,4 +1,4 @@
-"""Where a URL points."""
+"""Checks of where a URL points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runner.safe import mask
 
 
 def unusable(error: Exception) -> str:
-    """Why no client could be made: settings of the environment that every client reads, and that are wrong."""
+    """Return why no client could be made: the environment holds a proxy or certificate setting that is wrong."""
     said = mask(" ".join(str(error).split()))[:200]
     return (
         f"the proxy or certificate settings of the environment cannot be used ({type(error).__name__}: {said}); mend "
@@ -17,6 +17,6 @@ def unusable(error: Exception) -> str:
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether a URL points at this machine."""
+    """Return whether a URL points at this machine."""
     host = urlsplit(base_url).hostname or ""
     return host == "localhost" or host == "::1" or host.startswith("127.")

@@ -1,4 +1,4 @@
-"""What an answer means: wait, try again, or give up with one clear line.
+"""The policy for an answer: wait, try again, or give up with one clear line.
 
 =========  ============================================================================================
 status     what happens
@@ -29,7 +29,7 @@ from runner.safe import mask
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How patient a call is. Seconds throughout."""
+    """The patience of a call. Seconds throughout."""
 
     attempts: int = 4  # requests sent in all, those answered 429 not counted
     timeout_s: float = 60.0  # one request
@@ -85,14 +85,14 @@ def retry_after(headers: Mapping[str, str], policy: Policy) -> float:
     return min(max(wait, policy.wait_min_s), policy.wait_max_s)
 
 
-async def call(send: Callable[[], Awaitable[Reply]], gate: Throttle, policy: Policy) -> Reply:
+async def call(send: Callable[[], Awaitable[Reply]], throttle: Throttle, policy: Policy) -> Reply:
     """Send until a 2xx comes back.
 
     Parameters
     ----------
     send
         Sends one request and returns its answer, whatever the status. It is cancelled at ``policy.timeout_s``.
-    gate
+    throttle
         That of the endpoint.
 
     Raises
@@ -106,7 +106,7 @@ async def call(send: Callable[[], Awaitable[Reply]], gate: Throttle, policy: Pol
     """
     entered = time.monotonic()
     # In the queue the clock runs only while the endpoint serves nobody: a slow but healthy server fails no one.
-    flight = await _enter(gate, lambda: max(entered, gate.last_success) + policy.deadline_s, policy, None)
+    flight = await _enter(throttle, lambda: max(entered, throttle.last_success) + policy.deadline_s, policy, None)
     end = time.monotonic() + policy.deadline_s
     spent = 0
     last: Reply | None = None
@@ -115,18 +115,18 @@ async def call(send: Callable[[], Awaitable[Reply]], gate: Throttle, policy: Pol
             async with asyncio.timeout(min(policy.timeout_s, end - time.monotonic())):
                 reply = await send()
             if 200 <= reply.status < 300:
-                gate.success()
+                throttle.success()
                 return reply
             wait = 0.0
             if reply.status == 429:
                 wait = retry_after(reply.headers, policy)
-                gate.throttle(flight, wait)
+                throttle.throttle(flight, wait)
         except TimeoutError:
             if last is not None and time.monotonic() >= end:  # not this request was slow: all of them took too long
                 raise _gave_up(last, policy) from None
             raise
         finally:
-            gate.leave()
+            throttle.leave()
         if reply.status == 429:
             if time.monotonic() + wait >= end:
                 raise _gave_up(reply, policy)
@@ -139,12 +139,12 @@ async def call(send: Callable[[], Awaitable[Reply]], gate: Throttle, policy: Pol
         else:
             raise HttpFault(_line(reply), reply.status, reply.body)
         last = reply
-        flight = await _enter(gate, lambda: end, policy, last)
+        flight = await _enter(throttle, lambda: end, policy, last)
 
 
-async def _enter(gate: Throttle, expires: Callable[[], float], policy: Policy, last: Reply | None) -> int:
+async def _enter(throttle: Throttle, expires: Callable[[], float], policy: Policy, last: Reply | None) -> int:
     try:
-        return await gate.enter(expires, first=last is not None)
+        return await throttle.enter(expires, first=last is not None)
     except TimeoutError:
         if last is not None:
             raise _gave_up(last, policy) from None

@@ -1,10 +1,10 @@
-"""Who may send to one endpoint, and when: adaptive concurrency shared by every worker.
+"""Admission to one endpoint: adaptive concurrency shared by every worker.
 
 A 429 pauses every worker of the endpoint and shrinks the number in flight to what the server really took. The way
 back is slow on purpose. A probe that fails costs everyone a pause, so the time between probes is ten times the last
 pause: probing then wastes at most about a tenth of the time. A probe that succeeds doubles the next step, one that
 fails doubles the time to the next (congestion avoidance as in TCP: Chiu and Jain 1989, additive increase and
-multiplicative decrease, one decrease a flight).
+multiplicative decrease, one decrease per flight).
 """
 
 from __future__ import annotations
@@ -174,14 +174,14 @@ class Throttle:
         self._wake()
 
 
-_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Throttle]] = WeakKeyDictionary()
+_throttles: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Throttle]] = WeakKeyDictionary()
 
 
-def gate_of(endpoint: str, ceiling: int) -> Throttle:
-    """The gate of an endpoint, shared by everyone in the running event loop; the highest ceiling asked for counts."""
-    gates = _gates.setdefault(asyncio.get_running_loop(), {})
-    gate = gates.get(endpoint)
-    if gate is None:
-        gate = gates[endpoint] = Throttle(ceiling)
-    gate.raise_ceiling(ceiling)
-    return gate
+def throttle_of(endpoint: str, ceiling: int) -> Throttle:
+    """Return the throttle of an endpoint, one per event loop; the highest ceiling asked for counts."""
+    throttles = _throttles.setdefault(asyncio.get_running_loop(), {})
+    throttle = throttles.get(endpoint)
+    if throttle is None:
+        throttle = throttles[endpoint] = Throttle(ceiling)
+    throttle.raise_ceiling(ceiling)
+    return throttle

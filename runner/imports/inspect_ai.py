@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from runner.config import Strict
-from runner.data.results_values import gold, identifier, listed, mapping, text, word
+from runner.data.fields import gold, identifier, listed, mapping, text, word
 from runner.data.source import Source
 from runner.errors import DatasetError, UsageError
 from runner.imports import Format, Given, Results

@@ -17,9 +17,9 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 
 from runner.config import Strict
-from runner.data.results_files import records
-from runner.data.results_values import field as required
-from runner.data.results_values import gold, identifier, optional, text, word
+from runner.data.fields import field as required
+from runner.data.fields import gold, identifier, optional, text, word
+from runner.data.jsonl import objects
 from runner.data.source import Source
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
@@ -63,7 +63,7 @@ class LongMemEval(Format):
         judges: set[str] = set()
         for number, file in enumerate(files):
             seen: set[str] = set()
-            for where, entry in records(file):
+            for where, entry in objects(file):
                 name = required(entry, "question_id", where, identifier)
                 if name in seen:
                     raise DatasetError(f"{where}: the question {name} stands twice in this file; keep one")

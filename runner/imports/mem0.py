@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from runner.data.results_files import document
-from runner.data.results_values import field, gold, listed, mapping, optional, text, word
-from runner.data.source import Source
+from runner.data.fields import field, gold, listed, mapping, optional, text, word
+from runner.data.source import Source, document
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from runner.config import digest
-from runner.data.results_files import document, records
-from runner.data.results_values import identifier, listed, mapping, optional, text, word
-from runner.data.source import Source
+from runner.data.fields import identifier, listed, mapping, optional, text, word
+from runner.data.jsonl import objects
+from runner.data.source import Source, document
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import MISSING
@@ -75,7 +75,7 @@ _OWN: Final = frozenset({"gradingResult", "promptIdx", "provider", "testCase", "
 def _rows(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
     """The result rows of a file, in the order of their tests."""
     if file.path.suffix in (".jsonl", ".ndjson"):
-        lines = sorted(records(file), key=lambda row: _index(row[1]))
+        lines = sorted(objects(file), key=lambda row: _index(row[1]))
         if not any(_OWN & row.keys() for _, row in lines):
             raise DatasetError(f"{file.name}: no line has {', '.join(sorted(_OWN))}: these are no promptfoo results")
         yield from lines

@@ -87,7 +87,9 @@ class CommandModel(Model):
         self.requests += 1
         try:
             async with asyncio.timeout(self.config.timeout_s):
-                _, out, _ = await asyncio.gather(child.feed(prompt, last=True), child.read(_OUTPUT_MAX), child.listen())
+                _, out, _ = await asyncio.gather(
+                    child.write_stdin(prompt, last=True), child.read_stdout(_OUTPUT_MAX), child.read_stderr()
+                )
                 if len(out) > _OUTPUT_MAX:
                     raise self._fault(f"printed more than {_OUTPUT_MAX} bytes")
                 code = await child.wait()
@@ -97,7 +99,7 @@ class CommandModel(Model):
             ) from None
         finally:
             await child.kill()  # whatever it started goes with it, after a good answer too
-        return code, out, child.said()
+        return code, out, child.stderr_tail()
 
     def _fault(self, message: str, usage: Usage | None = None) -> ModelFault:
         return ModelFault(f"{self.config.name}: '{self._argv[0]}' {message}", usage=usage)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from runner.config import ModelConfig
 from runner.errors import ConfigError, EndpointUnusable, ModelFault
-from runner.http import HttpFault, Policy, Reply, Throttle, call, gate_of, is_loopback, start_of, unusable
+from runner.http import HttpFault, Policy, Reply, Throttle, call, is_loopback, start_of, throttle_of, unusable
 from runner.safe import hide_value_of, mask
 from runner.types import Usage
 
@@ -35,7 +35,7 @@ class Endpoint:
 
     def __init__(self, base_url: str, key: str, ceiling: int) -> None:
         self.base_url = base_url
-        self.gate: Throttle = gate_of(base_url, ceiling)
+        self.gate: Throttle = throttle_of(base_url, ceiling)
         self.users = 0
         self.client = _client(base_url, key)
 

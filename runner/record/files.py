@@ -7,18 +7,22 @@ an edited or damaged file is one clear error where it is read, and not a crash o
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 
 from runner.errors import RecordError
+from runner.types import Metric
 
 T = TypeVar("T")
 
 
 Value = str | int | float | bool | dict[str, Any] | list[Any] | None  # of a row of the instrument
 Group = dict[str, int | float | None]  # figures of one set of questions, by metric
+
+
+SUPERSEDED: Final = ("classifies", "paired")  # by a harness that declares its metrics
 
 
 class HarnessFacts(Struct, kw_only=True):
@@ -32,10 +36,12 @@ class HarnessFacts(Struct, kw_only=True):
         What the mean over the comparable categories is called; empty when there is none.
     tags
         Tags by which a summary groups as well.
+    metrics
+        As the benchmark declares them; unset in a record that is older than such declarations.
     classifies
-        Answers name a category.
+        Of such an older record: answers name a category.
     paired
-        An answerable question and its twin are scored together as well.
+        Of such an older record: an answerable question and its twin are scored together as well.
     thresholds
         What a smoke run must reach, by metric.
     """
@@ -49,6 +55,7 @@ class HarnessFacts(Struct, kw_only=True):
     rubrics: list[str] = field(default_factory=list)
     macro: str = ""
     tags: list[str] = field(default_factory=list)
+    metrics: list[Metric] | UnsetType = UNSET
     classifies: bool = False
     paired: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
@@ -87,6 +94,12 @@ class Instrument(Struct, kw_only=True):
         """``recall`` or ``accuracy``; ``None`` where the record does not tell."""
         axis = self.rows.get("axis")
         return axis if isinstance(axis, str) else None
+
+    @property
+    def k(self) -> int:
+        """The depth of the search; 10 where the record does not tell."""
+        k = self.rows.get("k")
+        return k if isinstance(k, int) else 10
 
 
 class StageUsage(Struct, kw_only=True):

@@ -11,9 +11,9 @@ from rich.table import Table
 from runner.analysis.judge_table import JudgeTable, Line
 from runner.experiment.plan.regrade_forecast import JudgeForecast
 from runner.experiment.regrade import Regrade
+from runner.harness._base.report import figure
 from runner.record.rundir import RunDir
 from runner.report.console import counted, text
-from runner.report.run import figure
 
 
 def headline(ready: Regrade, where: str) -> str:

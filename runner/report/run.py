@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from runner.analysis.metrics import metrics_of
 from runner.analysis.smoke import smoke_of
 from runner.analysis.summary import ALL, COMPARABLE, summary_of
 from runner.early_stop.watch import watched_so_far
 from runner.experiment.prepare import PreparedExperiment
 from runner.experiment.search import SOURCES_UNTOLD
+from runner.harness._base.report import figure
 from runner.record.files import Figures, Instrument, Summary
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
-from runner.score.lexical_answers import PREFIXES, SUFFIXES, WARNING
+from runner.score.lexical_answers import PREFIXES, WARNING
 
 _UNDECLARED = "capabilities_undeclared"  # the flag of a row whose system left something to be assumed
-
-# Shown in a table; everything else is in summary.json.
-_RECALL_COLUMNS = (
-    "recall@{k}",
-    "recall_all@{k}",
-    "fraction@{k}",
-    "ndcg@{k}",
-    "mrr",
-    "session_recall@{k}",
-    "fraction@all",
-    "best_cos_rank",
-    "support_f1@all",
-)
-_DELIVERED_COLUMNS = ("pass", "fidelity", "density", "signal", "tokens", "over_budget", "answer_recall", "answer_held")
-_ANSWER_COLUMNS = (
-    "judge_score",
-    "accuracy_abstain_wrong",
-    "accuracy",
-    "abstained",
-    "locomo_f1",
-    "answer_em",
-    "answer_f1",
-    "sufficiency",
-    "answer_sufficiency_f1",
-    "group_answer_sufficiency_f1",
-    "group_support_sufficiency_f1",
-    "rouge_l_recall",
-    "f1",
-    "macro_f1",
-    *(prefix + suffix for prefix in PREFIXES for suffix in SUFFIXES),
-)
 
 
 def headline(ready: PreparedExperiment, where: str) -> str:
@@ -69,16 +39,14 @@ def run_table(run: RunDir) -> Group:
     instrument = run.instrument()
     summary = summary_of(run, instrument)
     rows, about = instrument.rows, instrument.harness
-    k = rows.get("k", 10)
-    accuracy = rows.get("axis") == "accuracy"
-    wanted = list(_ANSWER_COLUMNS) if accuracy else [name.format(k=k) for name in _RECALL_COLUMNS]
     groups = summary.groups
-    wanted += _DELIVERED_COLUMNS  # of a suite that scores what is delivered, on either axis
-    shown = [name for name in wanted if any(isinstance(g.get(name), float) for g in groups.values())]
-    title = f"{about.name}{' (synthetic)' if about.synthetic else ''} · {rows.get('axis')} axis"
+    measured = {name for group in groups.values() for name, value in group.items() if isinstance(value, float)}
+    axis = str(rows.get("axis"))
+    shown = metrics_of(about).columns(about.headline, axis, instrument.k, measured)
+    title = f"{about.name}{' (synthetic)' if about.synthetic else ''} · {axis} axis"
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("questions of")
-    for name in ("n", "scored", "errors", *shown):
+    for name in ("n", "scored", "errors", *(metric.name for metric in shown)):
         table.add_column(name, justify="right")
     everything = {**groups.get(ALL, {}), "questions": 0, "errors": 0}
     repeated = everything == {**groups.get(COMPARABLE, {}), "questions": 0, "errors": 0}
@@ -88,7 +56,7 @@ def run_table(run: RunDir) -> Group:
         hidden.add(of_category[0])
     for name, group in groups.items():
         if group["questions"] and name not in hidden:  # what is not scored adds nothing
-            cells = [figure(group.get(column)) for column in shown]
+            cells = [figure(group.get(metric.name), metric.digits) for metric in shown]
             counts = (group["questions"], group["scored"], group["errors"] or "")
             table.add_row(text(category(name)), *map(str, counts), *cells)
     about_system = run.read_json("provenance.json").get("system")
@@ -175,8 +143,3 @@ def footnotes(instrument: Instrument, summary: Figures, undeclared: Sequence[str
         said = {_UNDECLARED: f" ({', '.join(undeclared)})"} if undeclared else {}
         lines.append("flags: " + ", ".join(f"{name} {n}{said.get(name, '')}" for name, n in flags.items()))
     return lines
-
-
-def figure(value: Any) -> str:
-    """A share as a person reads it; a metric without a denominator as a dash, never NaN."""
-    return f"{value:.3f}" if isinstance(value, int | float) else "–"

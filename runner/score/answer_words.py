@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from runner.score.lexical import rouge_tokens
+from runner.types import Metric
+
+ANSWER_RECALL: Final = Metric("answer_recall", share=True)
+ANSWER_HELD: Final = Metric("answer_held", share=True)  # answer_recall is 1
 
 _FUNCTION = """
 a about all also am an and any are as at be been but by can could d did do does doing for from had has have having he

@@ -12,16 +12,27 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import exp
+from typing import Final
+
+from runner.types import Metric
+
+# An answer against the best gold, as benchmarks name it.
+ANSWER_EM: Final = Metric("answer_em", share=True, shown="accuracy")  # exact_match
+ANSWER_F1: Final = Metric("answer_f1", share=True, shown="accuracy")  # token_f1
+ROUGE_L_RECALL: Final = Metric("rouge_l_recall", share=True, shown="accuracy")
+ROUGE_L_F1: Final = Metric("rouge_l_f1", share=True, shown="never")
+TOKEN_F1: Final = Metric("token_f1", share=True, shown="never")
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _SQUAD_ARTICLES = re.compile(r"\b(a|an|the)\b")
 # The official script's regular expressions count an accent that is a character of its own as part of the word.
-_LOCOMO_WORD = r"[\w\u0300-\u036f]"
-_LOCOMO_ARTICLES = re.compile(rf"(?<!{_LOCOMO_WORD})(a|an|the|and)(?!{_LOCOMO_WORD})")
+_STEMMED_WORD = r"[\w\u0300-\u036f]"
+_STEMMED_ARTICLES = re.compile(rf"(?<!{_STEMMED_WORD})(a|an|the|and)(?!{_STEMMED_WORD})")
 _ROUGE_TOKENS = re.compile(r"[a-z0-9]+")
 
 
-def _overlap_f1(answer: Sequence[str], gold: Sequence[str]) -> float:
+def overlap_f1(answer: Sequence[str], gold: Sequence[str]) -> float:
+    """Return the F1 of two bags of tokens; 0 when they share none."""
     same = sum((Counter(answer) & Counter(gold)).values())
     return 2 * same / (len(answer) + len(gold)) if same else 0.0
 
@@ -53,7 +64,7 @@ def token_f1(answer: str, gold: str) -> float:
     left, right = squad_tokens(answer), squad_tokens(gold)
     if not left or not right:
         return float(left == right)
-    return _overlap_f1(left, right)
+    return overlap_f1(left, right)
 
 
 def bleu1(answer: str, gold: str) -> float:
@@ -102,11 +113,6 @@ def _common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
     return row[-1]
 
 
-# --- LoCoMo's own score --------------------------------------------------------------------------------------------
-
-LOCOMO_ABSTENTIONS = ("no information available", "not mentioned")
-
-
 @lru_cache(maxsize=1)
 def _porter() -> Callable[[str], str]:
     import Stemmer
@@ -115,50 +121,18 @@ def _porter() -> Callable[[str], str]:
     return stem
 
 
-def locomo_tokens(text: str) -> list[str]:
-    """LoCoMo's normalisation: commas dropped, lower case, punctuation and a|an|the|and dropped, Porter-stemmed.
+def stemmed_tokens(text: str) -> list[str]:
+    """Return Porter stems: commas dropped, lower case, punctuation and a|an|the|and dropped, split at white space.
 
+    Source: ``task_eval/evaluation.py`` of snap-research/locomo.
     The stemmer is Porter's of 1980 as Snowball publishes it, with the author's own rule that words of one or two
     letters stay as they are. The official script uses NLTK's default, which adds extensions (*day* keeps its y,
     *possibly* meets *possible*, *dying* is irregular). Stems are compared with stems, so the two scores part only
     where an extension joins or separates two words that meet in one question.
     """
-    words = _LOCOMO_ARTICLES.sub(" ", text.replace(",", "").lower().translate(_PUNCTUATION)).split()
+    words = _STEMMED_ARTICLES.sub(" ", text.replace(",", "").lower().translate(_PUNCTUATION)).split()
     stem = _porter()
     return [word if len(word) <= 2 else stem(word) for word in words]
-
-
-def locomo_f1(answer: str, gold: str, category: int) -> float:
-    """LoCoMo's official answer score (``task_eval/evaluation.py`` of snap-research/locomo).
-
-    Parameters
-    ----------
-    answer
-        What the reader said.
-    gold
-        The gold answer; not read in category 5.
-    category
-        1 multi-hop: gold and answer are split at "," and the score is the mean over golds of the best token F1.
-        2, 4: token F1. 3 open-domain: token F1 against the gold before its first ";". 5 adversarial: 1 if the answer
-        says "no information available" or "not mentioned", anywhere and in any case.
-
-    Raises
-    ------
-    ValueError
-        On any other category.
-    """
-    if category == 5:
-        said = answer.lower()
-        return float(any(phrase in said for phrase in LOCOMO_ABSTENTIONS))
-    if category == 1:
-        answers = [locomo_tokens(part) for part in answer.split(",")]
-        golds = [locomo_tokens(part) for part in gold.split(",")]
-        return sum(max(_overlap_f1(part, one) for part in answers) for one in golds) / len(golds)
-    if category == 3:
-        gold = gold.split(";")[0]
-    elif category not in (2, 4):
-        raise ValueError(f"LoCoMo has no category {category}")
-    return _overlap_f1(locomo_tokens(answer), locomo_tokens(gold))
 
 
 # --- abstention ----------------------------------------------------------------------------------------------------

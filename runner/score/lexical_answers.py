@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from runner.score.lexical import bleu1, rouge_l, token_f1
+from runner.types import Metric
 
 WARNING: Final = (
     "lexical scores (F1, BLEU-1, ROUGE-L) compare words: a wrong date can outscore a right sentence; they sit beside "
@@ -18,6 +19,7 @@ WARNING: Final = (
 )
 PREFIXES: Final = ("simplified", "heuristic")  # by a model, or by `simplified_by_rule`
 SUFFIXES: Final = ("_f1", "_bleu1", "_rouge_l")
+METRICS: Final = tuple(Metric(head + tail, share=True, shown="accuracy") for head in PREFIXES for tail in SUFFIXES)
 
 _LEAD = re.compile(
     r"^(?:(?:so|well|yes|sure|okay|ok)[,.]\s+)?"

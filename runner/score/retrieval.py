@@ -18,13 +18,35 @@ from collections.abc import Collection, Sequence
 from math import isfinite, log2
 from typing import Final
 
-from runner.types import Hit
+from runner.types import Hit, Metric
 
 Ranked = Sequence[Collection[str]]
 
 DEPTHS = (1, 5, 10, 20)
-# Metrics that are shares by how their names begin, after a prefix of the level: a value outside 0 to 1 is a mistake.
-SHARES: Final = ("recall", "fraction", "precision", "ndcg", "mrr", "rank@", "accuracy")
+
+# The metrics of :func:`profile`: those of the first K hits, which a table shows; of all hits; and others.
+_FIRST_K: Final = ("recall@K", "recall_all@K", "fraction@K", "ndcg@K", "mrr")
+_ALL_HITS: Final = ("fraction@all",)
+_MORE: Final = ("precision@K", "recall@all", "rank@1")
+BEST_COS_RANK: Final = Metric("best_cos_rank", higher=False, unit="ranks", shown="recall")
+NDCG_ANY: Final = Metric("ndcg_any@K", share=True, shown="never")
+SOURCES_PER_HIT: Final = Metric("sources_per_hit", higher=None, unit="events", shown="never")
+
+
+def profile_metrics(*levels: str) -> tuple[Metric, ...]:
+    """Return the declarations of what :func:`profile` gives, in the order of their columns.
+
+    Parameters
+    ----------
+    levels
+        Further levels by their prefix (``session_``); a table shows their recall@K alone.
+    """
+    shown = [Metric(name, share=True, shown="recall") for name in _FIRST_K]
+    shown += [Metric(f"{level}recall@K", share=True, shown="recall") for level in levels]
+    shown += [Metric(name, share=True, shown="recall") for name in _ALL_HITS]
+    every = [prefix + name for prefix in ("", *levels) for name in (*_FIRST_K, *_ALL_HITS, *_MORE)]
+    known = {metric.name for metric in shown}
+    return (*shown, *(Metric(name, share=True, shown="never") for name in every if name not in known))
 
 
 def ranked_sources(hits: Sequence[Hit]) -> list[tuple[str, ...]] | None:

@@ -72,10 +72,10 @@ def build(arm: ArmConfig) -> MemorySystem:
     ConfigError
         With every problem of the arm, or when a system other than the shipped oracle asks to read the gold.
     """
-    from runner.system._rewrite.settings import VERBATIM, split
+    from runner.system._rewrite.settings import VERBATIM, split_ingest
 
     kind = find(arm.system)
-    rewrite, own = split(arm, kind)
+    rewrite, own = split_ingest(arm, kind)
     system = kind(own)
     if system.capabilities.reads_gold and not (arm.system == "oracle" and is_shipped(type(system))):
         raise ConfigError(

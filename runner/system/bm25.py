@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.system import EmbeddedSystem, spoken
-from runner.system._retrieval.bm25_index import Lexical
+from runner.system._retrieval.bm25_index import Bm25Index
 from runner.system._retrieval.hits import hit_of, within
 from runner.system._retrieval.ranking import order
 from runner.types import Event, Query, Retrieval
 
-Store = tuple[Sequence[Event], Lexical]
+Store = tuple[Sequence[Event], Bm25Index]
 
 
 class BM25(EmbeddedSystem):
     """Events that share a word with the question, best first; ties in event order."""
 
     def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> Store:
-        return events, Lexical([spoken(event) for event in events])
+        return events, Bm25Index([spoken(event) for event in events])
 
     def find(self, store: Store, query: Query) -> Retrieval:
         events, lexical = store

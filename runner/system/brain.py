@@ -1,6 +1,6 @@
 """brain / logos (Coder8124/logos), and whatever else speaks the bridge of its continuity benchmark.
 
-One JSON object a line, an answer for each, no ids::
+One JSON object per line, one answer for each, no ids::
 
     → {"op": "reset"}                                                            ← {"ok": true}
     → {"op": "write", "event": {"ts": 1709553600, "actor": …, "kind": …, "project": …, "title": …, "text": …,
@@ -26,13 +26,13 @@ from pydantic import Field
 from runner.config import ArmConfig
 from runner.http import start_of
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
+from runner.system._bridge.arm_process import ArmProcess, ProcessSettings, Timeouts, build_of, placeholder_problems
 from runner.system._bridge.bridge import Bridge, BridgeSettings
-from runner.system._bridge.declared import UNKNOWN, Settled
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.json_lines import JsonLinesClient
 from runner.system._bridge.one_shot import finish
-from runner.system._bridge.process import ArmProcess, ProcessSettings, Timeouts, build_of, placeholders
-from runner.system._bridge.process_pool import Pool
+from runner.system._bridge.process_pool import ProcessPool
+from runner.system._bridge.self_description import UNKNOWN, ResolvedDescription
 from runner.system._retrieval.hits import within
 from runner.types import Checkpoint, Event, Hit, Query, Retrieval
 
@@ -41,7 +41,7 @@ _KINDS: Final = {"commit": "note"}  # of ours, those that it has not
 
 
 class BrainSettings(BridgeSettings, ProcessSettings):
-    """How the adapter is started. A process of its own for every scenario keeps scenarios apart."""
+    """The start of the adapter. A process of its own for every scenario keeps scenarios apart."""
 
     one_per_scenario: bool = True
     probe: bool = True  # whether it is run with --probe first, which tells by its exit code whether it can run
@@ -58,13 +58,13 @@ class Brain(Bridge):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        self._pool: Pool[JsonLinesClient] = Pool(self._start, 1, each=self.settings.one_per_scenario)
+        self._pool: ProcessPool[JsonLinesClient] = ProcessPool(self._start, 1, each=self.settings.one_per_scenario)
         self.searches = None if self.settings.one_per_scenario else 1
 
     def _problems(self) -> list[str]:
-        return placeholders(self.settings, (), "arm.settings.")
+        return placeholder_problems(self.settings, (), "arm.settings.")
 
-    async def _open(self, opening: Opening) -> Settled:
+    async def _open(self, opening: Opening) -> ResolvedDescription:
         if self.settings.probe:
             await self._probe()
         await self._pool.first()
@@ -83,10 +83,10 @@ class Brain(Bridge):
             index_revision=declared.index_revision or "none",
             fake=bool(declared.fake),
         )
-        return Settled(capabilities, provenance, ())
+        return ResolvedDescription(capabilities, provenance, ())
 
     async def _probe(self) -> None:
-        """Ask whether it can run at all: a process of its own, which says why not on its last line."""
+        """Check that it can run at all: a process of its own, which says why not on its last line."""
         serving = self.settings.model_copy(update={"command": [*self.settings.command, "--probe"]})
         served = await ArmProcess.start(serving)
         try:
@@ -104,7 +104,7 @@ class Brain(Bridge):
         await link.ask("reset", self.settings.timeouts.other)
 
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
-        link = self._pool.of(ns)
+        link = self._pool.holder(ns)
         for event in events:
             await link.ask("write", self.settings.timeouts.write, event=_told(event))
         return 0
@@ -117,7 +117,7 @@ class Brain(Bridge):
             "budget": query.max_tokens or (query.max_chars or 0) // _CHARS_A_TOKEN or self.settings.budget,
             "now": _unix(query.now),
         }
-        answer = await self._pool.of(ns).ask("read", self.settings.timeouts.search, query=asked)
+        answer = await self._pool.holder(ns).ask("read", self.settings.timeouts.search, query=asked)
         text = answer.get("text", "")
         if not isinstance(text, str):
             raise BridgeError(f"'text' is no text: {start_of(str(text), 80)}")
@@ -129,7 +129,7 @@ class Brain(Bridge):
     async def _erase(self, ns: str) -> None:
         try:
             if not self.settings.one_per_scenario:
-                await self._pool.of(ns).ask("reset", self.settings.timeouts.other)
+                await self._pool.holder(ns).ask("reset", self.settings.timeouts.other)
         finally:
             await self._pool.drop(ns)
 
@@ -141,7 +141,7 @@ class Brain(Bridge):
 
 
 def _told(event: Event) -> dict[str, Any]:
-    """An event in its two forms: structured for a system that has primitives, and flat for one that has not."""
+    """Return an event in both forms: structured for a system that has primitives, and flat for one that has not."""
     point = event.checkpoint or Checkpoint()
     return {
         "ts": _unix(event.time),

@@ -1,6 +1,6 @@
 """A memory system that is a command: it speaks JSON lines on stdin and stdout.
 
-One object a line, an answer for every request, with the request's ``id``::
+One object per line, one answer for every request, with the request's ``id``::
 
     → {"id": 1, "op": "probe"}
     ← {"id": 1, "ok": true, "build": "1.4.2", "embedder": "none", "capabilities": {"timestamps": true, …},
@@ -36,17 +36,17 @@ from pydantic import Field, field_validator
 from runner.config import ArmConfig
 from runner.http import start_of
 from runner.system import Opening
-from runner.system._bridge.answers import AnswerPaths, UsagePaths, answer_of
+from runner.system._bridge.answer_paths import AnswerPaths, UsagePaths, answer_of
+from runner.system._bridge.arm_process import ArmProcess, ProcessSettings, Timeouts, build_of, placeholder_problems
 from runner.system._bridge.bridge import Bridge, BridgeSettings
-from runner.system._bridge.declared import SelfDescription, Settled
-from runner.system._bridge.faults import BridgeError, Refusal
-from runner.system._bridge.hits import HitPaths, hits_of
+from runner.system._bridge.faults import BridgeError, RequestRefused
+from runner.system._bridge.hit_paths import HitPaths, hits_of
 from runner.system._bridge.json_lines import JsonLinesClient
-from runner.system._bridge.paths import NonEmpty
-from runner.system._bridge.polling import until
-from runner.system._bridge.process import ArmProcess, ProcessSettings, Timeouts, build_of, placeholders
-from runner.system._bridge.process_pool import Pool
-from runner.system._bridge.template import of_query
+from runner.system._bridge.polling import poll_until
+from runner.system._bridge.process_pool import ProcessPool
+from runner.system._bridge.self_description import ResolvedDescription, SelfDescription
+from runner.system._bridge.template import query_values
+from runner.system._bridge.value_types import NonEmpty
 from runner.types import Answer, Event, Query, Retrieval
 
 Op = Literal["probe", "reset", "write", "settle", "search", "ask", "holds", "drop_derived", "erase", "close"]
@@ -54,7 +54,7 @@ Optional = Literal["settle", "holds", "drop_derived", "erase", "close"]
 
 
 class CommandSettings(BridgeSettings, ProcessSettings):
-    """How the process is started and what it understands."""
+    """The start of the process, and the ops that it understands."""
 
     processes: Annotated[int, Field(ge=1, le=64)] = 1  # namespaces are shared out among so many
     one_per_scenario: bool = False  # or a new process for every scenario: a system without namespaces gets them
@@ -91,17 +91,17 @@ class CommandSystem(Bridge):
         self._about: dict[str, Any] | None = None  # what the first process answered to a probe
         usage = UsagePaths(input_tokens="usage.input_tokens", output_tokens="usage.output_tokens", usd="usage.usd")
         self._paths = AnswerPaths(hits=self.settings.hits, model="model", usage=usage)
-        self._pool: Pool[JsonLinesClient] = Pool(
+        self._pool: ProcessPool[JsonLinesClient] = ProcessPool(
             self._start, self.settings.processes, each=self.settings.one_per_scenario
         )
         self.searches = self.settings.in_flight * self.settings.processes
 
     def _problems(self) -> list[str]:
-        return placeholders(self.settings, (), "arm.settings.")
+        return placeholder_problems(self.settings, (), "arm.settings.")
 
     # --- processes --------------------------------------------------------------------------------------------------
 
-    async def _open(self, opening: Opening) -> Settled:
+    async def _open(self, opening: Opening) -> ResolvedDescription:
         await self._pool.first()
         about = self._about or {}
         self._check_knobs(about.get("knobs"))
@@ -134,12 +134,12 @@ class CommandSystem(Bridge):
             return {}
         try:
             answer = await link.ask(self._word("probe"), self.settings.timeouts.start)
-        except Refusal:  # it knows no such op: then the arm declares what there is to say
+        except RequestRefused:  # it knows no such op: then the arm declares what there is to say
             return {}
         return {name: value for name, value in answer.items() if name not in ("id", "ok")}
 
     def _check_knobs(self, reads: Any) -> None:
-        """Hold the arm's knobs against those that the system says it reads, where it says so."""
+        """Check the arm's knobs against those that the system says it reads, where it says so."""
         if reads is None:
             return
         if not isinstance(reads, list) or not all(isinstance(name, str) for name in reads):
@@ -160,7 +160,7 @@ class CommandSystem(Bridge):
         await self._ask(link, "reset", ns)
 
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
-        answer = await self._ask(self._pool.of(ns), "write", ns, events=to_builtins(events))
+        answer = await self._ask(self._pool.holder(ns), "write", ns, events=to_builtins(events))
         taken = answer.get("written", len(events))
         if taken != len(events):
             raise BridgeError(f"{len(events)} events were sent and {start_of(str(taken), 40)} were taken")
@@ -172,28 +172,28 @@ class CommandSystem(Bridge):
     async def _settle(self, ns: str, deadline_s: float) -> None:
         if "settle" not in self._ops:
             return
-        link = self._pool.of(ns)
+        link = self._pool.holder(ns)
 
         async def ready() -> bool:
             answer = await self._ask(link, "settle", ns, deadline_s=deadline_s)
             return answer.get("settled", True) is True
 
-        await until(ready, deadline_s)
+        await poll_until(ready, deadline_s)
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
-        answer = await self._ask(await self._link(ns), "search", ns, **of_query(query))
+        answer = await self._ask(await self._link(ns), "search", ns, **query_values(query))
         return Retrieval(
             hits=hits_of(answer, self.settings.hits), notes=_notes_in(answer), cached=answer.get("cached") is True
         )
 
     async def _answer(self, ns: str, query: Query) -> Answer:
-        answer = await self._ask(await self._link(ns), "ask", ns, **of_query(query))
+        answer = await self._ask(await self._link(ns), "ask", ns, **query_values(query))
         return replace(answer_of(answer, self._paths), notes=_notes_in(answer))
 
     async def _holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
         if "holds" not in self._ops:
             return None
-        answer = await self._ask(self._pool.of(ns), "holds", ns, events=list(events))
+        answer = await self._ask(self._pool.holder(ns), "holds", ns, events=list(events))
         held = answer.get("holds")
         if held is None:
             return None
@@ -205,12 +205,12 @@ class CommandSystem(Bridge):
         return frozenset(held)
 
     async def _drop_derived(self, ns: str) -> None:
-        await self._ask(self._pool.of(ns), "drop_derived", ns)
+        await self._ask(self._pool.holder(ns), "drop_derived", ns)
 
     async def _erase(self, ns: str) -> None:
         try:
             if not self.settings.one_per_scenario:  # where the process and its folder go, nothing is left to erase
-                await self._ask(self._pool.of(ns), "erase" if "erase" in self._ops else "reset", ns)
+                await self._ask(self._pool.holder(ns), "erase" if "erase" in self._ops else "reset", ns)
         finally:
             await self._pool.drop(ns)
 
@@ -223,8 +223,8 @@ class CommandSystem(Bridge):
         return self.settings.batch
 
     async def _link(self, ns: str) -> JsonLinesClient:
-        """The process that answers for a namespace: any that runs, for one that is there already."""
-        return self._pool.of(ns) if ns in self._written else await self._pool.visit(ns)
+        """Return the process that answers for a namespace: any that runs, for one that is there already."""
+        return self._pool.holder(ns) if ns in self._written else await self._pool.visit(ns)
 
     def _word(self, op: Op) -> str:
         return self.settings.names.get(op, op)

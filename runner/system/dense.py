@@ -25,7 +25,7 @@ class Dense(VectorSystem):
 
     def find(self, store: Store, query: Query) -> Retrieval:
         events, vectors = store
-        asked = self.embedder.asked(query.text)
+        asked = self.embedder.embed_query(query.text)
         scores = (vectors @ asked.vectors[0]).astype(np.float64)
         found = within((hit_of(events[at], float(scores[at]), float(scores[at])) for at in order(scores)), query)
         return replace(found, cached=asked.reused > 0)

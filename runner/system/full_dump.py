@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from runner.system._retrieval.replay import Replay
+from runner.system._retrieval.history_system import HistorySystem
 from runner.types import Event, Query
 
 
-class FullDump(Replay):
+class FullDump(HistorySystem):
     """The history from its end backwards."""
 
     def choose(self, events: Sequence[Event], query: Query) -> Iterable[Event]:

@@ -1,4 +1,4 @@
-"""A memory system that is an HTTP server: which requests to send and where its answers hold what, all in YAML.
+"""A memory system that is an HTTP server: its requests, and the paths in its answers, all in YAML.
 
 Every step of the contract is a request with placeholders (:mod:`runner.system._bridge.template`)::
 
@@ -28,44 +28,53 @@ from runner.config import ArmConfig
 from runner.dotted import at, described
 from runner.http import Reply, start_of
 from runner.system import Opening
-from runner.system._bridge.answers import answer_of
+from runner.system._bridge.answer_paths import answer_of
 from runner.system._bridge.bridge import BridgeSettings
-from runner.system._bridge.declared import SelfDescription, Settled
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.hits import hits_of
+from runner.system._bridge.hit_paths import hits_of
 from runner.system._bridge.http_client import (
     Auth,
     HttpClient,
-    Limits,
+    RequestLimits,
     header_problems,
     headers_of,
     json_of,
-    problems_of,
+    url_problems,
 )
-from runner.system._bridge.http_requests import About, Ask, Call, Search, Settle, Write, parts_of, send
-from runner.system._bridge.polling import until
+from runner.system._bridge.http_requests import (
+    AboutRequest,
+    AskRequest,
+    RequestTemplate,
+    SearchRequest,
+    SettleRequest,
+    WriteRequest,
+    send,
+    template_fields,
+)
+from runner.system._bridge.polling import poll_until
+from runner.system._bridge.self_description import ResolvedDescription, SelfDescription
 from runner.system._bridge.server_process import ServerProcess, ServerSettings
-from runner.system._bridge.template import EVENT, QUERY, fill_text, named, of_query, unknown
+from runner.system._bridge.template import EVENT, QUERY, fill_text, placeholders_in, query_values, unknown_placeholders
 from runner.system._bridge.templated import TemplatedBridge, check_taken
 from runner.types import Answer, Event, Query, Retrieval
 
 
 class HttpSettings(BridgeSettings):
-    """Where the server is, and one request a step. A step without a request is not taken."""
+    """The URL of the server, and one request per step. A step without a request is left out."""
 
     base_url: str
     auth: Auth | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     serve: ServerSettings | None = None  # a command that starts the server; {port} is a free one, in base_url too
-    about: About | None = None  # asked first: the server is ready when it answers
-    reset: Call
-    write: Write
-    settle: Settle | None = None
-    search: Search
-    ask: Ask | None = None  # null: it does not answer by itself
-    drop_derived: Call | None = None
-    erase: Call | None = None  # null: the reset stands in for it
-    limits: Limits = Limits()
+    about: AboutRequest | None = None  # asked first: the server is ready when it answers
+    reset: RequestTemplate
+    write: WriteRequest
+    settle: SettleRequest | None = None
+    search: SearchRequest
+    ask: AskRequest | None = None  # null: it does not answer by itself
+    drop_derived: RequestTemplate | None = None
+    erase: RequestTemplate | None = None  # null: the reset stands in for it
+    limits: RequestLimits = RequestLimits()
 
 
 class HttpSystem(TemplatedBridge):
@@ -83,18 +92,18 @@ class HttpSystem(TemplatedBridge):
     def _problems(self) -> list[str]:
         settings, write, key = self.settings, self.settings.write, "arm.settings."
         port = ["port"] if settings.serve else []
-        found = unknown(settings.base_url, port, f"{key}base_url")
-        found += [] if found else problems_of(fill_text(settings.base_url, {"port": 1}), f"{key}base_url")
+        found = unknown_placeholders(settings.base_url, port, f"{key}base_url")
+        found += [] if found else url_problems(fill_text(settings.base_url, {"port": 1}), f"{key}base_url")
         found += header_problems(settings.headers, f"{key}headers")
         if settings.serve is not None:
             found += settings.serve.problems(f"{key}serve.")
-        batched = "events" in named(write.body)
+        batched = "events" in placeholders_in(write.body)
         if batched != (write.item is not None):
             found.append(f"{key}write: {{events}} in body and the template of each, item, belong together")
         if write.batch > 1 and not batched:
             found.append(f"{key}write.batch: {write.batch} events need {{events}} in body, and item for each of them")
         found += self._ask_problems(settings.ask, f"no request asks; write {key}ask")
-        steps: list[tuple[str, Call | None, Sequence[str]]] = [
+        steps: list[tuple[str, RequestTemplate | None, Sequence[str]]] = [
             ("about", settings.about, ()),
             ("reset", settings.reset, ("ns",)),
             ("write", write, ("ns", "events") if batched else ("ns", *EVENT)),
@@ -104,12 +113,12 @@ class HttpSystem(TemplatedBridge):
             ("drop_derived", settings.drop_derived, ("ns",)),
             ("erase", settings.erase, ("ns",)),
         ]
-        parts = [("write.item", write.item, EVENT), *parts_of(steps)]
+        parts = [("write.item", write.item, EVENT), *template_fields(steps)]
         return [*found, *self._template_problems(parts, "no request sends it")]
 
     # --- steps ------------------------------------------------------------------------------------------------------
 
-    async def _open(self, opening: Opening) -> Settled:
+    async def _open(self, opening: Opening) -> ResolvedDescription:
         settings = self.settings
         headers = headers_of(settings.auth, settings.headers)
         url = settings.base_url
@@ -147,7 +156,7 @@ class HttpSystem(TemplatedBridge):
         return found
 
     async def _ready(self) -> None:
-        """Raise while the server that this arm starts does not answer yet."""
+        """Check that the server that this arm starts answers."""
         if self.settings.about is not None:
             await self._about()
         else:
@@ -182,22 +191,22 @@ class HttpSystem(TemplatedBridge):
         async def ready() -> bool:
             while jobs:
                 reply = await self._send(settle, {"ns": ns, "job": jobs[0]})
-                if settle.reads and not settle.over(json_of(reply, settle.path)):
+                if settle.has_condition and not settle.is_done(json_of(reply, settle.path)):
                     return False
                 jobs.pop(0)
             return True
 
-        await until(ready, deadline_s, settle.every_s)
+        await poll_until(ready, deadline_s, settle.every_s)
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         search = self.settings.search
-        reply = await self._send(search, {"ns": ns, **of_query(query)})
+        reply = await self._send(search, {"ns": ns, **query_values(query)})
         return Retrieval(hits=hits_of(json_of(reply, search.path), search.hits))
 
     async def _answer(self, ns: str, query: Query) -> Answer:
         ask = self.settings.ask
         assert ask is not None  # it is not asked otherwise
-        reply = await self._send(ask, {"ns": ns, **of_query(query)})
+        reply = await self._send(ask, {"ns": ns, **query_values(query)})
         return answer_of(json_of(reply, ask.path), ask)
 
     async def _drop_derived(self, ns: str) -> None:
@@ -225,7 +234,7 @@ class HttpSystem(TemplatedBridge):
             raise BridgeError("the arm is not open")
         return self._server
 
-    async def _send(self, request: Call, values: Mapping[str, Any]) -> Reply:
+    async def _send(self, request: RequestTemplate, values: Mapping[str, Any]) -> Reply:
         return await self._explained(send(self._the_server(), request, {**values, **self._knobs}))
 
 

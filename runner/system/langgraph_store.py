@@ -18,7 +18,7 @@ from runner.config import ArmConfig
 from runner.system import Capabilities, Opening, Prepared, Provenance, spoken
 from runner.system._base.library import LibrarySystem
 from runner.system._base.text import clean
-from runner.system._base.threads import once
+from runner.system._base.threads import in_own_thread
 from runner.system._retrieval.embedder import Embedder
 from runner.system._retrieval.hits import within
 from runner.system._retrieval.vector_system import Embedding
@@ -38,7 +38,7 @@ class Store:
 
 
 class LangGraphStore(Embedding, LibrarySystem[Store]):
-    """``put`` and ``search``, an item an event, its id the key."""
+    """``put`` and ``search``, one item per event, its id the key."""
 
     capabilities = Capabilities(timestamps=False)  # an item has the time of the wall clock and no other
 
@@ -53,8 +53,8 @@ class LangGraphStore(Embedding, LibrarySystem[Store]):
 
     async def open(self, opening: Opening) -> Provenance:
         opened = await super().open(opening)
-        await once(_library)
-        self._size = len(await once(self.embedder.query, "dimension"))
+        await in_own_thread(_library)
+        self._size = len(await in_own_thread(self.embedder.query, "dimension"))
         return replace(opened, build=f"{opened.build}; {_PACKAGE} {importlib.metadata.version(_PACKAGE)}")
 
     def create(self, ns: str) -> Store:
@@ -72,12 +72,12 @@ class LangGraphStore(Embedding, LibrarySystem[Store]):
 
     def find(self, store: Store, ns: str, query: Query) -> Retrieval:
         text = clean(query.text)
-        reused = self.embedder.asked(text).reused > 0
+        reused = self.embedder.embed_query(text).reused > 0
         found = store.memory.search(store.place, query=text, limit=query.k or store.items)
         return structs.replace(within(map(_hit, found), query), cached=reused)
 
     def held(self, store: Store, ids: frozenset[str]) -> frozenset[str]:
-        return ids  # an item an event
+        return ids  # one item per event
 
 
 def _hit(item: Any) -> Hit:

@@ -1,4 +1,4 @@
-"""The floor: remembers nothing, returns nothing."""
+"""The floor of every comparison: a memory that remembers and returns nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.types import Event, Query, Retrieval
 
 
 class NoMemory(EmbeddedSystem):
-    """Takes every event and finds none: what a reader knows without a memory."""
+    """A system that takes every event and finds none: it shows what a reader knows without a memory."""
 
     def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> None:
         return None

@@ -1,4 +1,4 @@
-"""The evidence events only: the ceiling of retrieval. The one system that is told the gold."""
+"""The ceiling of retrieval: the evidence events only. No other system is given the gold."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from runner.errors import SearchError
 from runner.system import Capabilities
-from runner.system._retrieval.replay import Replay
+from runner.system._retrieval.history_system import HistorySystem
 from runner.types import Event, Query
 
 
-class Oracle(Replay):
+class Oracle(HistorySystem):
     """Returns what the benchmark names as evidence, oldest first; a question without evidence gets nothing."""
 
     capabilities = Capabilities(reads_gold=True)  # ranked: no hit of it is better than another

@@ -1,4 +1,4 @@
-"""Newest first to half of the budget: what a short window of the latest turns is worth."""
+"""Newest first to half of the budget: a short window of the latest turns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from runner.system._retrieval.history_system import HistorySystem
 from runner.system._retrieval.hits import hit_of, within
-from runner.system._retrieval.replay import Replay
 from runner.types import Event, Query, Retrieval
 
 
-class RecencyWindow(Replay):
+class RecencyWindow(HistorySystem):
     """The end of the history, to half of every bound that the arm sets; half of the events when it sets none."""
 
     def find(self, store: Sequence[Event], query: Query) -> Retrieval:

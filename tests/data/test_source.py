@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from runner.config import Dataset
-from runner.data.source import datasets_dir, decode_json, read_source
+from runner.data.source import datasets_dir, decode_json, joined, locate
 from runner.errors import DatasetError
+from runner.harness.membench.source import find
 
 BODY = b'[{"a": 1}]'
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -48,7 +49,7 @@ def server(tmp_path, monkeypatch):
 
 
 def read(dataset):
-    return read_source("locomo_qa", dataset, lambda data: None)
+    return locate("locomo_qa", dataset, hold=True)
 
 
 def test_a_download_is_offered_only_where_there_is_one(tmp_path):
@@ -129,4 +130,20 @@ def test_nothing_configured():
 
 
 def test_byte_order_mark_is_no_damage():
-    assert decode_json("h", "f", b"\xef\xbb\xbf[1]") == [1]
+    assert decode_json("f", b"\xef\xbb\xbf[1]") == [1]
+
+
+def test_digests_are_those_of_the_runs_recorded_before(tmp_path):
+    """``dataset.sha256`` of an instrument: over the bytes of one file; over number or place and digest of several."""
+    for name, body in (("FirstAgent/simple.json", "[]"), ("ThirdAgent/noisy.json", '[{"x": 1}]')):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(body)
+    one, two = (locate("beam", Dataset(path=str(path))) for path in sorted(tmp_path.glob("*/*.json")))
+    assert one.sha256 == "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
+    assert joined([one]).sha256 == one.sha256
+    assert joined([one, two]).sha256 == "48c743770d6eac0e20af30228b9ae492b51ff146dd124928763164439c1f909a"
+    assert find(Dataset(path=str(tmp_path))).sha256 == (
+        "bd0ac7810fc7f384a6586ed9cd5f553f03b7271e5073f45ab40649d1aed10569"
+    )
+    held = locate("locomo_qa", Dataset(path=str(one.path)), hold=True)
+    assert (held.sha256, held.content()) == (one.sha256, one.content())

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from runner.data.json_stream import members, records
-from runner.data.jsonl import json_lines
-from runner.data.source import decode_json
+from runner.data.jsonl import json_lines, objects
+from runner.data.source import decode_json, document, source
 from runner.data.strict_json import Unsound, Whole, strictly
-from runner.errors import DatasetError
+from runner.errors import DatasetError, Remedy
+from runner.harness._base.faults import faults_of
 
 # A text inside a list, and what is wrong with it; None: nothing.
 FACES = r"\ud83d\ude00"
@@ -45,11 +46,14 @@ def test_the_whole_and_the_stream_and_the_line_agree(tmp_path: Path, text: str, 
     (tmp_path / "list.json").write_bytes(whole)
     (tmp_path / "members.json").write_bytes(b'{"topic": ' + whole + b"}")
     (tmp_path / "lines.jsonl").write_bytes(b'{"item": ' + whole + b"}\n")
+    listed, lines = source(str(tmp_path / "list.json")), source(str(tmp_path / "lines.jsonl"))
     readers = [
-        lambda: decode_json("h", "it", whole),
-        lambda: list(records("h", tmp_path / "list.json")),
-        lambda: [value for _, value in members("h", tmp_path / "members.json", "it is another")],
-        lambda: [item for _, value in json_lines("h", tmp_path / "lines.jsonl") for item in value["item"]],
+        lambda: decode_json("it", whole),
+        lambda: list(records(tmp_path / "list.json")),
+        lambda: [value for _, value in members(tmp_path / "members.json", "it is another")],
+        lambda: [item for _, value in json_lines(tmp_path / "lines.jsonl") for item in value["item"]],
+        lambda: document(listed),  # results of another harness
+        lambda: [item for _, value in objects(lines) for item in value["item"]],
     ]
     if says is None:
         told = [read() for read in readers]
@@ -58,14 +62,14 @@ def test_the_whole_and_the_stream_and_the_line_agree(tmp_path: Path, text: str, 
     for read in readers:
         with pytest.raises(DatasetError, match=says) as caught:
             read()
-        assert "harness.dataset.path=FILE" in str(caught.value)
+        assert caught.value.remedy is not Remedy.STATED
         assert "\n" not in str(caught.value)
 
 
 def test_a_key_of_the_outer_objects_stands_once(tmp_path: Path) -> None:
     (tmp_path / "twice.json").write_text('{"topic": [1], "other": [2], "topic": [3]}')
     with pytest.raises(DatasetError, match="has the field 'topic' twice"):
-        list(members("h", tmp_path / "twice.json", "it is another"))
+        list(members(tmp_path / "twice.json", "it is another"))
 
 
 @pytest.mark.parametrize("size", range(1, 15))
@@ -92,4 +96,19 @@ def test_what_python_reads_is_read() -> None:
 
 def test_white_space_before_a_list_is_none_of_it(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_text(" \n" * 200_000 + "[1]")
-    assert list(records("h", tmp_path / "list.json")) == [1]
+    assert list(records(tmp_path / "list.json")) == [1]
+
+
+def test_a_fault_is_told_once_with_its_benchmark_and_what_to_type() -> None:
+    with pytest.raises(DatasetError) as caught, faults_of("musique"), faults_of("musique"):
+        decode_json("list.json", b"[1e999]")
+    assert str(caught.value) == (
+        "musique: list.json has a number that is none (1e999); export it again as UTF-8, mended, or give another copy "
+        "with harness.dataset.path=FILE"
+    )
+
+
+def test_nan_is_null_only_where_a_writer_means_it_so() -> None:
+    assert decode_json("it", b"[NaN]", nan_is_null=True) == [None]
+    with pytest.raises(DatasetError, match="number that is none"):
+        decode_json("it", b"[1e999]", nan_is_null=True)

@@ -8,10 +8,14 @@ import pytest
 
 from runner.config import GateConfig
 from runner.gate import Comparison, compare
+from runner.harness.musique.score import METRICS
 from runner.record.rundir import RunDir
-from runner.score.musique import GROUP_ANSWER_F1, group_scores
+from runner.score.pairs import made_of_pairs, pair_scores
 from runner.types import READER_ERROR, Row
 from tests.support.recorded import answered, arm_config, write_run
+
+METRIC = "group_answer_sufficiency_f1"
+MADE = made_of_pairs(METRICS)
 
 
 def twins(name: int, f1: float, answers: float, declines: float, *, failed: str = "") -> list[Row]:
@@ -33,7 +37,7 @@ def gated(tmp_path: Path, a: list[Row], b: list[Row]) -> Comparison:
         write_run(tmp_path / f"{at}-{name}", rows, arm=arm_config(name))
         for at, (name, rows) in enumerate((("a", a), ("b", b)))
     )
-    return compare(one, two, GateConfig(metric=GROUP_ANSWER_F1, max_error_share=0.5))
+    return compare(one, two, GateConfig(metric=METRIC, max_error_share=0.5))
 
 
 def test_declining_everything_is_worth_nothing(tmp_path: Path) -> None:
@@ -43,8 +47,8 @@ def test_declining_everything_is_worth_nothing(tmp_path: Path) -> None:
     found = gated(tmp_path, a, b)
     assert found.verdict is not None
     assert (found.verdict.n, found.verdict.clusters) == (10, 10)
-    assert found.verdict.mean_a == pytest.approx(group_scores(a)[GROUP_ANSWER_F1]) == pytest.approx(0.2)
-    assert found.verdict.mean_b == pytest.approx(group_scores(b)[GROUP_ANSWER_F1]) == 0
+    assert found.verdict.mean_a == pytest.approx(pair_scores(a, MADE)[METRIC]) == pytest.approx(0.2)
+    assert found.verdict.mean_b == pytest.approx(pair_scores(b, MADE)[METRIC]) == 0
     assert found.verdict.delta == pytest.approx(-0.2)
 
 
@@ -65,4 +69,4 @@ def test_a_question_without_its_twin_has_no_value(tmp_path: Path) -> None:
     found = gated(tmp_path, a, [row for pair in range(8) for row in twins(pair, 0.5, 1.0, 1.0)][:-1])
     assert found.verdict is not None
     assert found.verdict.n == 7
-    assert group_scores(RunDir(tmp_path / "0-a").rows())["pairs"] == 7
+    assert pair_scores(RunDir(tmp_path / "0-a").rows(), MADE)["pairs"] == 7

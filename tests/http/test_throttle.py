@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from runner.http import Throttle, gate_of
+from runner.http import Throttle, throttle_of
 
 
 def never() -> float:
@@ -166,7 +166,7 @@ def test_waiting_ends_at_the_deadline_and_a_cancelled_wait_leaks_no_place() -> N
 
 def test_a_gate_belongs_to_an_endpoint_of_a_loop_and_takes_the_highest_ceiling() -> None:
     async def gates() -> tuple[Throttle, Throttle, Throttle]:
-        return gate_of("http://a", 4), gate_of("http://a", 8), gate_of("http://b", 4)
+        return throttle_of("http://a", 4), throttle_of("http://a", 8), throttle_of("http://b", 4)
 
     one, again, other = asyncio.run(gates())
     assert one is again

@@ -146,7 +146,7 @@ def test_several_files_are_parts_or_repeats(tmp_path: Path) -> None:
         (results({}), "no question in it"),
         ({"results": []}, "has no 'detailed_results'"),
         (results({"u": {"a": 1}}), "expected a list, found an object"),
-        (results({"u": [item("locomo_0_qa0", True, answer=["x"])]}), "expected a text, found a list"),
+        (results({"u": [item("locomo_0_qa0", True, answer=["x"])]}), "expected text, found a list"),
         (results({"u": [item("", True)]}), "the id '' is empty"),
     ],
 )

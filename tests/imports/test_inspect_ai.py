@@ -148,7 +148,7 @@ def test_damage_is_one_line(tmp_path: Path) -> None:
     cases: list[tuple[Path, str]] = [
         (log(tmp_path, sample("a", "C"), sample("a", "C"), name="twice.json"), "stands 2 times as repeat 1"),
         (zipped(tmp_path / "headless.eval", None, sample("a", "C")), "neither header.json nor"),
-        (write_json(tmp_path / "n.json", head()), "samples: expected a list, found nothing"),
+        (write_json(tmp_path / "n.json", head()), "samples: expected a list, found null"),
         (
             write_json(tmp_path / "s.json", {**head(), "samples": [{"id": "a", "scores": {"m": 3}}]}),
             "expected an object",

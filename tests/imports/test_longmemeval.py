@@ -137,7 +137,7 @@ def test_a_question_of_the_reference_without_a_result_is_an_error_or_left_out(tm
         ([[labelled("q0", True)], [reference("q0")], [reference("q0", "temporal-reasoning")]], "another category"),
         ([[{**labelled("q0", True), "label": "no"}]], "has both 'autoeval_label' and 'label'"),
         ([[{"hypothesis": "x"}]], "has no 'question_id'"),
-        ([["text"]], "expected an object, found a text"),
+        ([["text"]], "expected an object, found text"),
     ],
 )
 def test_contradictions_are_one_line(tmp_path: Path, files: list[list[Any]], expected: str) -> None:

@@ -137,9 +137,9 @@ def test_arms_of_one_name_stay_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ({"results": {"version": 3}}, "results.results: expected a list, found nothing"),
+        ({"results": {"version": 3}}, "results.results: expected a list, found null"),
         ({"results": {"results": [3]}}, "result 0: expected an object"),
-        ({"outputs": []}, "results: expected an object, found nothing"),
+        ({"outputs": []}, "results: expected an object, found null"),
         ({"results": {"results": []}}, "no question in it"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.data import results_files
+from runner.data import jsonl, source
 from runner.errors import ConfigError, UsageError
 from tests.support.imported import bring, rows, said, write_json, write_lines
 
@@ -19,26 +19,29 @@ GOOD = '{"question_id": "q0", "hypothesis": "h", "label": "yes"}'
     [
         (b"", "is empty"),
         (b"  \n \n", "nothing but white space"),
-        (b"[" + GOOD.encode() + b", " + GOOD.encode().replace(b"q0", b"q1")[:-1], "not valid JSON"),
+        (b"[" + GOOD.encode() + b", " + GOOD.encode().replace(b"q0", b"q1")[:-1], "is truncated: the JSON ends"),
         (b"[" * 100_000, "nested too deeply|not valid JSON"),
-        (b'[{"question_id": "q0", "label": NaN}]', "NaN is no JSON number"),
-        (b'[{"question_id": "q0", "label": Infinity}]', "Infinity is no JSON number"),
-        (b'[{"question_id": "q0", "label": ' + b"9" * 5000 + b"}]", "not valid JSON"),
-        (b'[{"question_id": "q0", "label": "yes", "label": "no"}]', "the key 'label' stands twice"),
-        (b'{"question_id": "q0", "label": "yes", "label": "no"}\n', "line 1: .*stands twice"),
-        (GOOD.encode() + b'\n{"question_id": "q1", "lab\n', "line 2: not valid JSON"),
+        (b'[{"question_id": "q0", "label": NaN}]', "NaN is not JSON"),
+        (b'[{"question_id": "q0", "label": Infinity}]', "Infinity is not JSON"),
+        (b'[{"question_id": "q0", "label": 1e999}]', r"f.json has a number that is none \(1e999\); export it again"),
+        (GOOD.encode() + b'\n{"question_id": "q1", "label": 1e999}\n', "line 2 has a number that is none"),
+        (GOOD.encode() + b'\n{"question_id": "\\udfff", "label": "yes"}\n', "line 2 holds half of a character"),
+        (b'[{"question_id": "q0", "label": ' + b"9" * 5000 + b"}]", "has a number of 5000 digits"),
+        (b'[{"question_id": "q0", "label": "yes", "label": "no"}]', "has the field 'label' twice in one object"),
+        (b'{"question_id": "q0", "label": "yes", "label": "no"}\n', "line 1 has the field 'label' twice"),
+        (GOOD.encode() + b'\n{"question_id": "q1", "lab\n', "line 2 is truncated: .*; export it again"),
         (GOOD.encode() + b"\n[1]\n", "line 2: expected an object, found a list"),
-        (b'[{"question_id": "q\xff", "label": "yes"}]', r"not UTF-8 \(byte 19\)"),
-        (GOOD.encode() + b'\n{"question_id": "\xfe", "label": "yes"}\n', "line 2: not UTF-8"),
+        (b'[{"question_id": "q\xff", "label": "yes"}]', r"f.json is not UTF-8 \(byte 19\); export it again"),
+        (GOOD.encode() + b'\n{"question_id": "\xfe", "label": "yes"}\n', "line 2 is not UTF-8"),
         (b'[{"question_id": "q0", "label": "yes", "hypothesis": "\\ud83d"}]', "half of a character"),
         (b'[{"question_id": "\\ud800", "label": "yes"}]', "half of a character"),
         (b'[{"question_id": "a\\u001b[2J", "label": "yes"}]', "not printable"),
         (b'[{"question_id": "' + b"x" * 300 + b'", "label": "yes"}]', "longer than 256 bytes"),
         (b'[{"question_id": null, "label": "yes"}]', "the id '' is empty"),
-        (b'[{"question_id": {"a": 1}, "label": "yes"}]', "expected a text, found an object"),
+        (b'[{"question_id": {"a": 1}, "label": "yes"}]', "expected text, found an object"),
         (b'[{"question_id": "q", "label": "yes", "question_type": "a\\nb"}]', "not printable"),
-        (b'[{"question_id": "q", "label": "yes", "answer": [["x"]]}]', "expected a text, found a list"),
-        (b'"text"', "expected a list of objects or JSON lines, found a text"),
+        (b'[{"question_id": "q", "label": "yes", "answer": [["x"]]}]', "expected text, found a list"),
+        (b'"text"', "expected a list of objects or JSON lines, found text"),
         (b"PK\x03\x04garbage", "not UTF-8|not valid JSON"),
     ],
 )
@@ -62,8 +65,8 @@ def test_a_byte_order_mark_and_numbers_as_ids_are_read(tmp_path: Path) -> None:
 
 
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results_files, "DOCUMENT", 1000)
-    monkeypatch.setattr(results_files, "LINE", 500)
+    monkeypatch.setattr(source, "DOCUMENT", 1000)
+    monkeypatch.setattr(jsonl, "LINE", 500)
     large = write_json(tmp_path / "large.json", [json.loads(GOOD)] * 30)
     with pytest.raises(UsageError, match="a JSON document is read up to"):
         bring("longmemeval", large)

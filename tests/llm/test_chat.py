@@ -24,7 +24,7 @@ def config(url: str | None, **more: Any) -> ModelConfig:
 def ask(chosen: ModelConfig, count: int = 1) -> tuple[list[Any], Model]:
     """Replies or errors, in order, one after another."""
     model = connect(chosen, Prices.load())
-    request = RequestBuilder(chosen).of([{"role": "user", "content": "hello you"}])
+    request = RequestBuilder(chosen).build([{"role": "user", "content": "hello you"}])
 
     async def main() -> list[Any]:
         replies: list[Any] = []
@@ -181,7 +181,7 @@ PARAMS: list[tuple[dict[str, Any], int]] = [
 @pytest.mark.parametrize(("params", "out"), PARAMS)
 def test_a_call_is_priced_before_it_is_sent(params: dict[str, Any], out: int) -> None:
     chosen = config("http://127.0.0.1:1/v1", params=params)
-    request = RequestBuilder(chosen).of([{"role": "user", "content": "x" * 4_000}])
+    request = RequestBuilder(chosen).build([{"role": "user", "content": "x" * 4_000}])
     assert connect(chosen, Prices.load()).estimate(request) == pytest.approx((1_000 * 0.4 + out * 1.6) / 1e6)
     unlisted = config("http://127.0.0.1:1/v1", model="someone/else")
     assert connect(unlisted, Prices.load()).estimate(request) is None
@@ -223,7 +223,7 @@ def test_a_server_that_dies_in_a_run_fails_calls_not_the_run() -> None:
     async def main(stub: Stub) -> None:
         chosen = config(stub.url)
         model = connect(chosen, Prices.load())
-        request = RequestBuilder(chosen).of([{"role": "user", "content": "x"}])
+        request = RequestBuilder(chosen).build([{"role": "user", "content": "x"}])
         await model.complete(request)
         await asyncio.to_thread(stub.__exit__)
         for _ in range(2):  # the idle connection breaks first, then no new one is made
@@ -306,7 +306,7 @@ def test_concurrency_is_bounded_per_model() -> None:
     async def main(url: str) -> None:
         chosen = config(url, concurrency=3)
         model = connect(chosen, Prices.load())
-        request = RequestBuilder(chosen).of([{"role": "user", "content": "x"}])
+        request = RequestBuilder(chosen).build([{"role": "user", "content": "x"}])
         await asyncio.gather(*(model.complete(request) for _ in range(20)))
         await model.close()
 
@@ -319,7 +319,7 @@ def test_more_connections_than_the_defaults_of_any_client() -> None:
     async def main(url: str) -> None:
         chosen = config(url, concurrency=150)
         model = connect(chosen, Prices.load())
-        request = RequestBuilder(chosen).of([{"role": "user", "content": "x"}])
+        request = RequestBuilder(chosen).build([{"role": "user", "content": "x"}])
         await asyncio.gather(*(model.complete(request) for _ in range(150)))
         await model.close()
 

@@ -33,7 +33,9 @@ def run(script: str, prompt: str = "hi", **more: Any) -> Any:
     command = [sys.executable, "-S", "-c", script]
     config = ModelConfig(**{"name": "cli", "provider": "command", "model": "m", "command": command, **more})
     model = connect(config, Prices.load())
-    request = RequestBuilder(config).of([{"role": "system", "content": "rules"}, {"role": "user", "content": prompt}])
+    request = RequestBuilder(config).build(
+        [{"role": "system", "content": "rules"}, {"role": "user", "content": prompt}]
+    )
 
     async def main() -> Completion:
         try:
@@ -145,7 +147,7 @@ def test_parameters_that_nobody_would_send_are_refused(provider: dict[str, Any])
 
 def test_a_command_has_no_price_before_it_has_answered() -> None:
     config = ModelConfig(name="cli", provider="command", model="gpt-4.1-mini", command=["x"])
-    request = RequestBuilder(config).of([{"role": "user", "content": "x"}])
+    request = RequestBuilder(config).build([{"role": "user", "content": "x"}])
     assert connect(config, Prices.load()).estimate(request) is None
 
 
@@ -192,7 +194,7 @@ def test_concurrency_is_bounded(tmp_path: Path) -> None:
     script = 'import time; time.sleep(0.2); print(\'{"result": "ok"}\')'
     config = ModelConfig(name="cli", provider="command", command=[sys.executable, "-S", "-c", script], concurrency=2)
     model = connect(config, Prices.load())
-    request = RequestBuilder(config).of([{"role": "user", "content": "x"}])
+    request = RequestBuilder(config).build([{"role": "user", "content": "x"}])
 
     async def main() -> None:
         await asyncio.gather(*(model.complete(request) for _ in range(4)))

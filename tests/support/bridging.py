@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
@@ -14,9 +13,11 @@ from typing import Any
 import yaml
 
 from runner.config import ArmConfig
-from runner.system import MemorySystem, Opening, Provenance, build
+from runner.system import MemorySystem, Provenance
 from runner.types import Event, Query, Retrieval
 from tests.conftest import ROOT
+from tests.support import driving
+from tests.support.driving import drive_opened
 
 REFERENCE = ROOT / "tests" / "system" / "reference_servers"
 ALL = ("timestamps", "roles", "namespaces", "asynchronous", "honours_k", "sources", "durable", "ranked")
@@ -58,9 +59,7 @@ def history(texts: Sequence[str] = TEXTS, prefix: str = "e") -> list[Event]:
 
 
 async def store(system: MemorySystem, ns: str, events: Sequence[Event] | None = None) -> None:
-    await system.reset(ns)
-    receipt = await system.write(ns, history() if events is None else events)
-    await system.settle(ns, receipt, 10.0)
+    await driving.store(system, ns, history() if events is None else events)
 
 
 async def ask(system: MemorySystem, ns: str, text: str = TEXTS[0], **bounds: Any) -> Retrieval:
@@ -69,19 +68,11 @@ async def ask(system: MemorySystem, ns: str, text: str = TEXTS[0], **bounds: Any
 
 def drive(arm: ArmConfig, body: Callable[[MemorySystem, Provenance], Awaitable[Any]]) -> Any:
     """Open the arm's system, do something with it, close it; the processes that it leaves are a failure."""
-
-    async def session() -> Any:
-        system = build(arm)
-        opened = await system.open(Opening())
-        try:
-            return await body(system, opened)
-        finally:
-            await system.close()
-
     before = children()
-    result = asyncio.run(session())
-    assert_gone(*(children() - before))
-    return result
+    try:
+        return drive_opened(arm, body)
+    finally:
+        assert_gone(*(children() - before))
 
 
 def opened(arm: ArmConfig) -> tuple[MemorySystem, Provenance]:

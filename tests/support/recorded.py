@@ -40,6 +40,7 @@ def write_run(
     questions: int | None = None,
     slice_of: Sequence[Row] | None = None,
     synthetic: bool = False,
+    about: dict[str, Any] | None = None,
 ) -> Path:
     """A complete run directory of one arm."""
     path.mkdir(parents=True)
@@ -53,13 +54,14 @@ def write_run(
         **(config or {}),
     }
     (path / "config.yaml").write_text(yaml.safe_dump(values))
-    about = {
+    harness = {
         "name": "locomo_qa",
         "synthetic": synthetic,
         "cluster": "conversation",
         "categories": {"1": "multi-hop", "5": "adversarial"},
         "comparable": ["1"],
         "headline": "accuracy_abstain_wrong" if axis == "accuracy" else "recall@10",
+        **(about or {}),
     }
     ids = IdSet()
     ids.add({row.id.encode() for row in slice_of or rows})
@@ -73,7 +75,7 @@ def write_run(
                 "runner": "0",
                 "rows": facts,
                 "fakes": list(fakes),
-                "harness": about,
+                "harness": harness,
                 "census": {"questions": total, "clusters": len({row.cluster for row in rows})},
             }
         )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ import pytest
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError, IngestError, RunnerError, SearchError
-from runner.system import MemorySystem, Opening, build
+from runner.system import MemorySystem, build
 from runner.types import Checkpoint, Event, Query
+from tests.support import driving
 from tests.system.stand_ins.arms import HERE
 
 MONDAY = datetime(2024, 3, 4, 12, 0)  # 1709553600 seconds after 1970 began
@@ -51,32 +51,15 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ArmCo
     return arm
 
 
-def drive(arm: ArmConfig, body: Callable[[MemorySystem], Awaitable[Any]]) -> Any:
-    async def session() -> Any:
-        system = build(arm)
-        opened = await system.open(Opening())
-        try:
-            return opened, await body(system)
-        finally:
-            await system.close()
-
-    return asyncio.run(session())
-
-
-async def stored(system: MemorySystem, ns: str = "n", events: list[Event] = EVENTS) -> None:
-    await system.reset(ns)
-    await system.settle(ns, await system.write(ns, events), 10)
-
-
 def test_a_checkpoint_goes_in_with_its_own_fields(make: Callable[..., ArmConfig], tmp_path: Path) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await driving.store(system, "n", EVENTS)
         query = Query(text="which ticket?", project="trip", agent="cursor", max_tokens=100, now=MONDAY)
         (hit,) = (await system.search("n", query)).hits
         assert hit.text.startswith("Stopped at the ticket machine. Ruled out: the website")
         assert hit.sources is None
 
-    drive(make(), body)
+    driving.drive(make(), body)
     log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [line["op"] for line in log] == ["reset", "write", "write", "write", "read", "close"]
     assert log[1]["event"] == {
@@ -108,23 +91,23 @@ def test_a_checkpoint_goes_in_with_its_own_fields(make: Callable[..., ArmConfig]
 
 def test_the_budget_is_the_questions_the_arms_or_its_own(make: Callable[..., ArmConfig], tmp_path: Path) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await driving.store(system, "n", EVENTS)
         for bounds in ({"max_tokens": 7, "max_chars": 400}, {"max_chars": 400}, {}):
             await system.search("n", Query(text="ferry", **bounds))
 
-    drive(make(budget=1234), body)
+    driving.drive(make(budget=1234), body)
     log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [line["query"]["budget"] for line in log if line["op"] == "read"] == [7, 100, 1234]
 
 
 def test_scenarios_have_processes_of_their_own(make: Callable[..., ArmConfig], tmp_path: Path) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system, "one", EVENTS[:1])
-        await stored(system, "two", EVENTS[1:2])
+        await driving.store(system, "one", EVENTS[:1])
+        await driving.store(system, "two", EVENTS[1:2])
         (hit,) = (await system.search("two", Query(text="ferry"))).hits
         assert "ferry" not in hit.text
 
-    drive(make(), body)
+    driving.drive(make(), body)
     log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert len({line["pid"] for line in log if line["op"] == "write"}) == 2
 
@@ -132,13 +115,13 @@ def test_scenarios_have_processes_of_their_own(make: Callable[..., ArmConfig], t
 def test_one_process_for_all_is_told_apart_by_nobody(make: Callable[..., ArmConfig]) -> None:
     async def body(system: MemorySystem) -> None:
         assert not system.capabilities.namespaces  # so that a run gives it one scenario at a time
-        await stored(system)
+        await driving.store(system, "n", EVENTS)
         await system.erase("n")
-        await stored(system, "m", EVENTS[1:2])
+        await driving.store(system, "m", EVENTS[1:2])
         (hit,) = (await system.search("m", Query(text="ferry"))).hits
         assert "ferry" not in hit.text
 
-    drive(make(one_per_scenario=False), body)
+    driving.drive(make(one_per_scenario=False), body)
 
 
 @pytest.mark.parametrize(
@@ -149,19 +132,19 @@ def test_a_failed_read_is_no_empty_answer(
     make: Callable[..., ArmConfig], fault: str, settings: dict[str, Any], says: str
 ) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await driving.store(system, "n", EVENTS)
         with pytest.raises(SearchError, match=says):
             await system.search("n", Query(text="ferry"))
 
-    drive(make(fault, **settings), body)
+    driving.drive(make(fault, **settings), body)
 
 
 def test_a_refused_write_is_an_ingest_error(make: Callable[..., ArmConfig]) -> None:
     async def body(system: MemorySystem) -> None:
         with pytest.raises(IngestError, match='unknown event kind "fact"'):
-            await stored(system)
+            await driving.store(system, "n", EVENTS)
 
-    drive(make("refuse"), body)
+    driving.drive(make("refuse"), body)
 
 
 def test_an_adapter_that_cannot_run_is_told_by_its_probe(make: Callable[..., ArmConfig]) -> None:
@@ -169,7 +152,7 @@ def test_an_adapter_that_cannot_run_is_told_by_its_probe(make: Callable[..., Arm
         raise AssertionError
 
     with pytest.raises(RunnerError, match=r"did not open: its --probe ended with code 1.*ollama unreachable"):
-        drive(make("probe"), body)
+        driving.drive(make("probe"), body)
     with pytest.raises(ConfigError, match=r"arm\.settings\.command"):
         build(ArmConfig(name="brain", system="brain"))
 
@@ -177,9 +160,9 @@ def test_an_adapter_that_cannot_run_is_told_by_its_probe(make: Callable[..., Arm
 def test_what_the_record_holds(make: Callable[..., ArmConfig]) -> None:
     async def nothing(system: MemorySystem) -> None: ...
 
-    opened, _ = drive(make(), nothing)
+    opened = driving.opened(make())
     assert opened.build.startswith("agent-memory-runner ")
     assert "brain_adapter.py@sha256:" in opened.build
     assert opened.embedder == "unknown"
-    opened, _ = drive(make(declares={"embedder": "none"}), nothing)
+    opened = driving.opened(make(declares={"embedder": "none"}))
     assert opened.embedder == "none"

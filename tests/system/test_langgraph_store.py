@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +13,7 @@ from runner.config import ArmConfig
 from runner.errors import SearchError
 from runner.system import MemorySystem, Opening, build, dated
 from runner.types import Event, Query
+from tests.support.driving import drive
 
 ARM = ArmConfig(name="l", system="langgraph_store", settings={"embedder": {"provider": "fake"}})
 
@@ -24,18 +24,6 @@ EVENTS = [
     dated(Event(id="a", text="The ferry leaves at nine.", time=NOON, actor="Ada")),
     dated(Event(id="b.1", text="The zeppelin was sold.", time=NOON, actor="Ben")),
 ]
-
-
-def drive(body: Callable[[MemorySystem], Awaitable[Any]]) -> Any:
-    async def session() -> Any:
-        system = build(ARM)
-        await system.open(Opening())
-        try:
-            return await body(system)
-        finally:
-            await system.close()
-
-    return asyncio.run(session())
 
 
 def test_items_are_found_by_what_they_say() -> None:
@@ -49,7 +37,7 @@ def test_items_are_found_by_what_they_say() -> None:
         assert hit.text == "Ben: [08 May 2023, 12:00] The zeppelin was sold."
         assert (await system.search(ns, Query(text=""))).notes == ("empty_query",)
 
-    drive(body)
+    drive(ARM, body)
 
 
 def test_two_events_may_say_the_same_and_more_than_ten_come_back() -> None:
@@ -60,7 +48,7 @@ def test_two_events_may_say_the_same_and_more_than_ten_come_back() -> None:
         await system.write("n", same)
         assert len((await system.search("n", Query(text="yes"))).hits) == 15
 
-    drive(body)
+    drive(ARM, body)
 
 
 def test_a_failing_embedder_is_a_fault() -> None:
@@ -77,7 +65,7 @@ def test_a_failing_embedder_is_a_fault() -> None:
         with pytest.raises(SearchError, match="no vectors today"):
             await system.search("n", Query(text="ferry"))
 
-    drive(body)
+    drive(ARM, body)
 
 
 def test_what_the_record_holds() -> None:

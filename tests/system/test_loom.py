@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -10,8 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ import pytest
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError, IngestError, NotSettled, Refused, RunnerError, SearchError
-from runner.system import MemorySystem, Opening, Provenance, build
+from runner.system import MemorySystem, build
 from runner.types import Event, Query
 from tests.conftest import command_environment
+from tests.support.driving import drive, opened, store
 from tests.support.servers import closed_port
 from tests.system.stand_ins.loom_server import HEALTH, State, serving
 
@@ -30,6 +31,7 @@ EVENTS = [
     Event(id="a", text="The ferry leaves at nine.", time=NOON, actor="Ada", session="s1"),
     Event(id="b", text="The zeppelin was sold.", actor="Ben", session="s2"),
 ]
+stored = partial(store, ns="bench-run-1", events=EVENTS, deadline_s=5)
 ERASE, SEARCH, WRITE = "/v1/namespaces/erase", "/v1/memory/search", "/v1/memories"
 
 
@@ -49,40 +51,12 @@ def arm(server: State, mode: str = "default", **settings: Any) -> ArmConfig:
     )
 
 
-def drive(arm: ArmConfig, body: Callable[[MemorySystem], Awaitable[Any]]) -> Any:
-    async def session() -> Any:
-        system = build(arm)
-        await system.open(Opening())
-        try:
-            return await body(system)
-        finally:
-            await system.close()
-
-    return asyncio.run(session())
-
-
-def opened(arm: ArmConfig) -> Provenance:
-    async def session() -> Provenance:
-        system = build(arm)
-        try:
-            return await system.open(Opening())
-        finally:
-            await system.close()
-
-    return asyncio.run(session())
-
-
-async def stored(system: MemorySystem, ns: str = "bench-run-1") -> None:
-    await system.reset(ns)
-    await system.settle(ns, await system.write(ns, EVENTS), 5)
-
-
 def test_a_run_of_it(server: State) -> None:
     server.late = 2
 
     async def body(system: MemorySystem) -> None:
         await stored(system)
-        await stored(system, "bench-run-2 ünïcode/..")
+        await stored(system, ns="bench-run-2 ünïcode/..")
         (hit,) = (await system.search("bench-run-1", Query(text="When does the ferry leave?", k=1))).hits
         assert (hit.key, hit.sources, hit.time) == ("a", ("a",), NOON)
         assert hit.text == "Ada: The ferry leaves at nine."

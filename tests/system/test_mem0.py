@@ -7,7 +7,7 @@ import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from runner.llm import Model, Request
 from runner.system import MemorySystem, Opening, build, dated, receipt_of
 from runner.types import Completion, Event, Query
 from tests.conftest import command_environment
+from tests.support.driving import drive, store
 from tests.support.servers import Stub
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("mem0") is None, reason="needs the extra 'mem0'")
@@ -43,29 +44,12 @@ def arm(threshold: float = 0.0, infer: bool = False, batch: int = 10, **settings
     )
 
 
-def drive(arm: ArmConfig, body: Callable[[MemorySystem], Awaitable[Any]], opening: Opening | None = None) -> Any:
-    async def session() -> Any:
-        system = build(arm)
-        await system.open(opening or Opening())
-        try:
-            return await body(system)
-        finally:
-            await system.close()
-
-    return asyncio.run(session())
-
-
-async def stored(system: MemorySystem, ns: str = "n") -> Any:
-    await system.reset(ns)
-    return await system.write(ns, EVENTS)
-
-
 # --- verbatim ------------------------------------------------------------------------------------------------------
 
 
 def test_events_are_stored_as_they_are_said(tmp_path: Path) -> None:
     async def body(system: MemorySystem) -> Any:
-        receipt = await stored(system, "a name with spaces")
+        receipt = await store(system, "a name with spaces", EVENTS)
         assert (receipt.sha256, receipt.times) == (receipt_of(EVENTS).sha256, "in_text")
         (hit,) = (await system.search("a name with spaces", Query(text="the zeppelin was sold", k=1))).hits
         assert (hit.key, hit.sources, hit.time) == ("c", ("c",), None)
@@ -90,7 +74,7 @@ def test_more_than_its_twenty_come_back(tmp_path: Path) -> None:
 
 def test_its_threshold_is_a_knob() -> None:
     async def body(system: MemorySystem) -> int:
-        await stored(system)
+        await store(system, "n", EVENTS)
         return len((await system.search("n", Query(text="the zeppelin was sold"))).hits)
 
     assert drive(arm(0.0), body) == 3
@@ -109,7 +93,7 @@ def test_embeddings_are_the_projects_and_are_reused(tmp_path: Path) -> None:
         assert isinstance(system, Mem0)
         run = system.embedder._run
         system.embedder._run = lambda texts, side: embedded.extend((side, t) for t in texts) or run(texts, side)  # type: ignore[method-assign,func-returns-value]
-        receipt = await stored(system)
+        receipt = await store(system, "n", EVENTS)
         found = await system.search("n", Query(text="ferry"))
         again = await system.search("n", Query(text="ferry"))
         assert (found.cached, again.cached) == (False, True)
@@ -130,7 +114,7 @@ def test_a_failing_embedder_is_a_fault_and_no_empty_result() -> None:
 
     async def body(system: MemorySystem) -> None:
         assert isinstance(system, Mem0)
-        await stored(system)
+        await store(system, "n", EVENTS)
         system.embedder._run = broken  # type: ignore[method-assign]
         with pytest.raises(SearchError, match="no vectors today"):
             await system.search("n", Query(text="ferry"))
@@ -202,7 +186,7 @@ def test_what_this_systems_code_rests_on() -> None:
 
     async def body(system: MemorySystem) -> None:
         assert isinstance(system, Mem0)
-        await stored(system)
+        await store(system, "n", EVENTS)
         memory = system._spaces["n"].store.memory  # type: ignore[union-attr]
         with pytest.raises(ValueError, match="timestamp"):
             memory.add("x", user_id="n", timestamp=1, infer=False)
@@ -243,7 +227,7 @@ def test_extracted_memories_cite_their_batch(stub: Stub) -> None:
         return journal[-1]
 
     async def body(system: MemorySystem) -> Any:
-        receipt = await stored(system)
+        receipt = await store(system, "n", EVENTS)
         assert receipt.events == 3
         assert receipt.sha256 != receipt_of(EVENTS).sha256
         return (await system.search("n", Query(text="THE ZEPPELIN WAS SOLD"))).hits
@@ -270,7 +254,7 @@ def test_a_batch_of_which_nothing_was_extracted_is_not_held(stub: Stub) -> None:
         return '{"memory": []}' if "ZEPPELIN" in said else said
 
     async def body(system: MemorySystem) -> Any:
-        await stored(system)
+        await store(system, "n", EVENTS)
         return await system.holds("n", ["a", "b", "c", "never"])
 
     assert drive(arm(), body) == {"a", "b", "c"}
@@ -293,7 +277,7 @@ def test_a_model_that_fails_is_an_ingest_error(stub: Stub, fault: str, reply: st
 
     async def body(system: MemorySystem) -> None:
         with pytest.raises(IngestError, match=says):
-            await stored(system)
+            await store(system, "n", EVENTS)
 
     drive(arm(infer=True, model=model(stub)), body)
 
@@ -307,13 +291,13 @@ def test_what_stops_a_run_is_told_as_it_is(stub: Stub) -> None:
 
     async def body(system: MemorySystem) -> None:
         with pytest.raises(Halted):
-            await stored(system)
+            await store(system, "n", EVENTS)
 
     drive(arm(infer=True, model=model(stub)), body, Opening(complete=complete))
 
     async def unusable(system: MemorySystem) -> None:
         with pytest.raises(EndpointUnusable):
-            await stored(system)
+            await store(system, "n", EVENTS)
 
     stub.state.always = "401"
     drive(arm(infer=True, model=model(stub)), unusable)

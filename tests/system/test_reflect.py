@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,11 @@ import yaml
 
 from runner.config import ArmConfig
 from runner.errors import ConfigError, IngestError, NotSettled, RunnerError, SearchError
-from runner.system import MemorySystem, Opening, Provenance, build
-from runner.system.reflect import notes
+from runner.system import MemorySystem, build
+from runner.system.reflect import note_files
 from runner.system.reflect.environment import ReflectKnobs, revision
 from runner.types import Event, Query
+from tests.support.driving import drive, opened, store
 from tests.system.stand_ins.arms import HERE, reflect_command
 
 KNOBS = dict.fromkeys(ReflectKnobs.model_fields, False)
@@ -52,42 +52,14 @@ def make(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> Callable
     return arm
 
 
-def drive(arm: ArmConfig, body: Callable[[MemorySystem], Awaitable[Any]]) -> Any:
-    async def session() -> Any:
-        system = build(arm)
-        await system.open(Opening())
-        try:
-            return await body(system)
-        finally:
-            await system.close()
-
-    return asyncio.run(session())
-
-
-def opened(arm: ArmConfig) -> Provenance:
-    async def session() -> Provenance:
-        system = build(arm)
-        try:
-            return await system.open(Opening())
-        finally:
-            await system.close()
-
-    return asyncio.run(session())
-
-
-async def stored(system: MemorySystem, events: list[Event] = EVENTS) -> None:
-    await system.reset("n")
-    await system.settle("n", await system.write("n", events), 30)
-
-
 def logged(log: Path, kind: str) -> list[dict[str, Any]]:
     return [line for line in map(json.loads, log.read_text().splitlines()) if line["kind"] == kind]
 
 
 def test_notes_are_files_with_front_matter_that_yaml_reads() -> None:
-    name = notes.name_of(EVENTS[0], 7)
+    name = note_files.name_of(EVENTS[0], 7)
     assert name == "session-1-0007-she-said-the-zeppelin-landed"
-    note = notes.note_of(EVENTS[0], name)
+    note = note_files.note_of(EVENTS[0], name)
     _, matter, _ = note.split("---\n", 2)
     assert yaml.safe_load(matter) == {
         "name": name,
@@ -97,10 +69,10 @@ def test_notes_are_files_with_front_matter_that_yaml_reads() -> None:
         "created": WHEN,  # a real ISO date
         "speaker": "Ada",
     }
-    assert notes.body_of(note) == 'Ada: She said: "the zeppelin\n---\n\nlanded"'
-    untimed = notes.note_of(EVENTS[2], "x")
+    assert note_files.body_of(note) == 'Ada: She said: "the zeppelin\n---\n\nlanded"'
+    untimed = note_files.note_of(EVENTS[2], "x")
     assert "created" not in untimed
-    assert notes.name_of(Event(id="e", text="!?"), 0) == "s-0000-note"
+    assert note_files.name_of(Event(id="e", text="!?"), 0) == "s-0000-note"
 
 
 def test_what_is_run_and_what_it_sees(
@@ -110,7 +82,7 @@ def test_what_is_run_and_what_it_sees(
         monkeypatch.setenv(name, "1")  # what a user has set must not reach it
 
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await store(system, "n", EVENTS)
         found = await system.search("n", Query(text="-- marmalade?", k=2, max_chars=3000))
         assert [hit.key for hit in found.hits] == ["D1:2", "D1:1"]
         assert found.hits[0].text == "Ben: I packed marmalade sandwiches."
@@ -157,7 +129,7 @@ def test_what_is_run_and_what_it_sees(
 )
 def test_its_silent_failures_are_faults(make: Callable[..., ArmConfig], fault: str, says: str) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await store(system, "n", EVENTS)
         with pytest.raises(SearchError, match=says):
             await system.search("n", Query(text="marmalade"))
 
@@ -166,7 +138,7 @@ def test_its_silent_failures_are_faults(make: Callable[..., ArmConfig], fault: s
 
 def test_one_that_hangs_is_killed_with_what_it_started(make: Callable[..., ArmConfig], log: Path) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await store(system, "n", EVENTS)
         start = time.monotonic()
         with pytest.raises(SearchError, match=r"took longer than 1\.5 s and was killed"):
             await system.search("n", Query(text="marmalade"))
@@ -197,7 +169,7 @@ def test_an_index_that_is_not_made_is_no_empty_memory(make: Callable[..., ArmCon
 
 def test_a_flood_on_stderr_hurts_nobody(make: Callable[..., ArmConfig]) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await store(system, "n", EVENTS)
         assert (await system.search("n", Query(text="marmalade", k=1))).hits[0].key == "D1:2"
 
     drive(make("flood"), body)
@@ -205,7 +177,7 @@ def test_a_flood_on_stderr_hurts_nobody(make: Callable[..., ArmConfig]) -> None:
 
 def test_its_notes_survive_the_loss_of_the_index(make: Callable[..., ArmConfig]) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await store(system, "n", EVENTS)
         before = await system.search("n", Query(text="marmalade"))
         await system.drop_derived("n")
         assert await system.search("n", Query(text="marmalade")) == before
@@ -215,7 +187,7 @@ def test_its_notes_survive_the_loss_of_the_index(make: Callable[..., ArmConfig])
 
 def test_a_part_without_front_matter_has_no_source(make: Callable[..., ArmConfig]) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await store(system, "n", EVENTS)
         first, *_ = (await system.search("n", Query(text="marmalade"))).hits
         assert (first.key, first.sources) == ("?", None)
 
@@ -224,7 +196,7 @@ def test_a_part_without_front_matter_has_no_source(make: Callable[..., ArmConfig
 
 def test_its_abstention_gate_and_an_empty_question_are_told(make: Callable[..., ArmConfig]) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await store(system, "n", EVENTS)
         found = await system.search("n", Query(text="quantum chromodynamics"))
         assert (found.hits, found.notes) == ((), ("abstained_min_overlap",))
         assert (await system.search("n", Query(text=" \0 "))).notes == ("empty_query",)
@@ -296,7 +268,7 @@ def test_it_does_not_open_without_a_working_command(make: Callable[..., ArmConfi
 
 def test_an_event_written_twice(make: Callable[..., ArmConfig]) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system)
+        await store(system, "n", EVENTS)
         with pytest.raises(IngestError, match="D1:1"):
             await system.write("n", EVENTS[:1])
 

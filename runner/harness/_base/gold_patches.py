@@ -19,8 +19,10 @@ from msgspec.structs import replace
 from pydantic import Field, ValidationError, model_validator
 
 from runner.config import Strict, own_path, problems
+from runner.data.fields import one_line
 from runner.data.strict_json import strictly
 from runner.errors import DatasetError
+from runner.plain_yaml import plain_yaml
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Question, Scenario
 
 
@@ -52,7 +54,7 @@ ForeignPatch = Callable[[str, Mapping[str, Any]], Patch | None]
 
 @dataclass(frozen=True)
 class PatchReport:
-    """What patches do to the comparable part of a benchmark, by category id.
+    """Effect of patches on the comparable part of a benchmark, by category id.
 
     ``ceiling`` is the share of comparable questions whose published gold stands: no system can honestly score above
     it against the published gold.
@@ -76,7 +78,7 @@ class PatchReport:
         return (total - self.corrupt) / total if total else None
 
     def lines(self) -> list[str]:
-        """The report in words, one fact a line."""
+        """Return the report in words, one fact per line."""
         if self.ceiling is None:
             return ["gold patches: no comparable question"]
         total = self.comparable.total()
@@ -94,7 +96,6 @@ class PatchReport:
 class GoldPatches:
     """Every patch of a run by question id; ``sha256`` is over the bytes of the files in order, empty without any."""
 
-    harness: str  # its name, for messages
     by_id: Mapping[str, Patch]
     sha256: str
     sources: tuple[str, ...]
@@ -132,9 +133,7 @@ class GoldPatches:
             questions = tuple(self._patched(question, scenario, patched) for question in scenario.questions)
             yield replace(scenario, questions=questions)
         if pending and (pending := pending.difference(unasked())):
-            raise DatasetError(
-                f"{self.harness}: a gold patch names question {sorted(pending)[0]}, which the data does not have"
-            )
+            raise DatasetError(f"a gold patch names question {sorted(pending)[0]}, which the data does not have")
 
     def _patched(self, question: Question, scenario: Scenario, patched: Callable[[Question], Question]) -> Question:
         patch = self.by_id.get(question.id)
@@ -151,7 +150,7 @@ class GoldPatches:
         return patched(replace(question, gold=gold))
 
     def _check_fit(self, patch: Patch, question: Question, scenario: Scenario) -> None:
-        where = f"{self.harness}: the gold patch of {patch.id}"
+        where = f"the gold patch of {patch.id}"
         if patch.question is not None and patch.question != question.text:
             raise DatasetError(f"{where} was written for another question; it does not belong to this dataset")
         if patch.was is not None and (patch.was,) != question.gold.answers:
@@ -189,13 +188,11 @@ class GoldPatches:
         )
 
 
-def read_patches(harness: str, files: Sequence[str], foreign: ForeignPatch = lambda *_: None) -> GoldPatches:
+def read_patches(files: Sequence[str], foreign: ForeignPatch = lambda *_: None) -> GoldPatches:
     """Read gold patches.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     files
         Paths as configured.
     foreign
@@ -216,63 +213,40 @@ def read_patches(harness: str, files: Sequence[str], foreign: ForeignPatch = lam
             data = path.read_bytes()
         except OSError as error:
             raise DatasetError(
-                f"{harness}: cannot read the gold patch {path}: {error.strerror or error}; "
+                f"cannot read the gold patch {path}: {error.strerror or error}; "
                 "name an existing file (harness.patches=[FILE])"
             ) from None
         sha.update(data)
-        for number, entry in enumerate(_entries(harness, path, data)):
-            where = f"{harness}: gold patch {path}, entry {number}"
+        for number, entry in enumerate(_entries(path, data)):
+            where = f"gold patch {path}, entry {number}"
             if not isinstance(entry, dict):
                 raise DatasetError(f"{where}: expected a mapping, found {type(entry).__name__}")
-            patch = foreign(where, entry) or _patch(harness, where, entry)
+            patch = foreign(where, entry) or _patch(where, entry)
             if patch.id in by_id:
-                raise DatasetError(f"{harness}: gold patch {path}: question {patch.id} is patched twice; keep one")
+                raise DatasetError(f"gold patch {path}: question {patch.id} is patched twice; keep one")
             by_id[patch.id] = patch
-    return GoldPatches(harness, by_id, sha.hexdigest() if files else "", tuple(Path(file).name for file in files))
+    return GoldPatches(by_id, sha.hexdigest() if files else "", tuple(Path(file).name for file in files))
 
 
-def _entries(harness: str, path: Path, data: bytes) -> list[Any]:
-    import yaml  # reads JSON too; safe_load knows no tags that execute anything
-
+def _entries(path: Path, data: bytes) -> list[Any]:
     try:
-        entries = _yaml(data) if path.suffix in (".yaml", ".yml") else strictly(data.decode("utf-8-sig"))
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
-        line = " ".join(str(error).split())[:160]
-        raise DatasetError(f"{harness}: gold patch {path} cannot be parsed ({line}); it must be JSON or YAML") from None
+        text = data.decode("utf-8-sig")
+        entries = plain_yaml(text) if path.suffix in (".yaml", ".yml") else strictly(text)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(
+            f"gold patch {path} cannot be parsed ({one_line(str(error))[:160]}); it must be JSON or YAML"
+        ) from None
     if not isinstance(entries, list):
         raise DatasetError(
-            f"{harness}: gold patch {path} must be a list of {{id, action, reason, …}}, found {type(entries).__name__}"
+            f"gold patch {path} must be a list of {{id, action, reason, …}}, found {type(entries).__name__}"
         )
     return entries
 
 
-def _yaml(data: bytes) -> Any:
-    """A YAML document without aliases, which can make little into much, and without a field that stands twice."""
-    import yaml
-
-    text = data.decode("utf-8-sig")
-    for event in yaml.parse(text, yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"line {event.start_mark.line + 1} has an alias; write it out")
-    tree = yaml.compose(text, yaml.SafeLoader)
-    nodes = [tree]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, yaml.MappingNode):
-            names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            if len(set(names)) < len(names):
-                raise ValueError(f"line {node.start_mark.line + 1} has a field twice in one object")
-            nodes += [part for pair in node.value for part in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            nodes += node.value
-    return yaml.safe_load(text)
-
-
-def _patch(harness: str, where: str, entry: Mapping[str, Any]) -> Patch:
+def _patch(where: str, entry: Mapping[str, Any]) -> Patch:
     if "id" not in entry:
         raise DatasetError(
-            f"{where}: has no 'id'; a patch of {harness} has id, action and reason, and this may be one of another "
-            "benchmark"
+            f"{where}: has no 'id'; a patch has id, action and reason, and this may be one of another benchmark"
         )
     try:
         return Patch.model_validate(entry)

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Final
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 
 # Order of the published tables.
 TYPES: Final = (
@@ -40,7 +40,7 @@ def rubric_of(kind: str, *, abstain: bool) -> str:
     return _ABSTAIN if abstain else _TEMPLATES.get(kind, _PLAIN)
 
 
-def moment(where: Where, value: object) -> tuple[datetime, bool]:
+def moment(where: FieldReader, value: object) -> tuple[datetime, bool]:
     """Read a date, and tell whether the weekday that it names is its own.
 
     Raises

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from runner.data.fields import one_line
+from runner.data.source import DataFiles
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import GoldPatches, Patch, PatchReport, read_patches
 from runner.types import Question, Scenario
 
 
-class Verified(Protocol):
-    """Data on disk whose content is verified. ``pinned`` says that the digest was required."""
-
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def pinned(self) -> bool: ...
-
-
 class Published(Harness):
-    """What such benchmarks share. Subclasses write :meth:`verified`, :meth:`scenarios` and :meth:`counts`."""
+    """Base of such a benchmark. Subclasses write :meth:`verified`, :meth:`scenarios` and :meth:`counts`."""
 
     title: ClassVar[str]  # as its authors call it
     licence: ClassVar[str]
 
-    def verified(self) -> Verified:
-        """The data, found (downloaded, if need be) and verified; cheap the second time.
+    def verified(self) -> DataFiles:
+        """Find the data (download it, if need be) and verify it; cheap the second time.
 
         Raises
         ------
@@ -38,15 +31,15 @@ class Published(Harness):
         raise NotImplementedError
 
     def scenarios(self) -> Iterator[Scenario]:
-        """Every scenario as :meth:`read` gives it, before any gold patch."""
+        """Yield every scenario as :meth:`read` gives it, before any gold patch."""
         raise NotImplementedError
 
     def counts(self) -> list[str]:
-        """What ``data check`` prints of the data: counts and every trap met, one line each."""
+        """Return what ``data check`` prints of the data: counts and every trap met, one line each."""
         raise NotImplementedError
 
     def unasked(self) -> Collection[str]:
-        """Ids that a gold patch may name though a sample leaves them out; asked only where a patch names such a one."""
+        """Return ids that a gold patch may name though a sample leaves them out; called only where a patch needs it."""
         return ()
 
     def foreign_patch(self, where: str, entry: Mapping[str, Any]) -> Patch | None:
@@ -79,7 +72,7 @@ class Published(Harness):
     @cached_property
     def patches(self) -> GoldPatches:
         """The gold patches of the config, read once."""
-        return read_patches(self.name, self.config.patches, self.foreign_patch)
+        return read_patches(self.config.patches, self.foreign_patch)
 
     @property
     def described(self) -> str:
@@ -87,7 +80,8 @@ class Published(Harness):
         return self.title
 
     def dataset(self) -> DatasetInfo:
-        data = self.verified()
+        with faults_of(self.name):
+            data, patches = self.verified(), self.patches.sha256
         return DatasetInfo(
             name=self.described,
             version=self.config.dataset.version,
@@ -95,7 +89,7 @@ class Published(Harness):
             pinned=data.pinned,
             licence=self.licence,
             source=self.config.dataset.url or "",
-            patches=self.patches.sha256,
+            patches=patches,
         )
 
     def read(self) -> Iterator[Scenario]:
@@ -111,13 +105,15 @@ class Published(Harness):
         return self.patches.report(asked, self.comparable)
 
     def check(self) -> list[str]:
-        for _ in self._understood():  # what a run would refuse is refused here, before any count
+        for _ in self.checked_scenarios():  # what a run would refuse is refused here, before any count
             pass
-        info, report = self.dataset(), self.patch_report()
+        info = self.dataset()
         pinned = "as pinned" if info.pinned else "unpinned"
-        lines = [
-            f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
-            *self.counts(),
-            *(report.lines() if report else ()),
-        ]
+        with faults_of(self.name):
+            report = self.patch_report()
+            lines = [
+                f"{info.name} {info.version}".strip() + f", sha256 {info.sha256} ({pinned}), {info.licence}",
+                *self.counts(),
+                *(report.lines() if report else ()),
+            ]
         return [one_line(line) for line in lines]

@@ -11,8 +11,8 @@ BY-SA 4.0), which is what the choices ``beam`` (100K), ``beam_500k``, ``beam_1m`
 - Gold is the ideal answer and a rubric of points; every point is graded 1, 0.5 or 0 and the mean is the score. An
   abstention has no evidence and no retrieval metrics, and so has a question that cites none.
 - Event ordering is scored by order as well: ``event_ordering_lexical`` is ``((tau_b + 1) / 2) * F1`` over items that
-  are aligned with the rubric lexically (:mod:`runner.score.ordering`), where the publication asks a model about every
-  pair. A rubric of one event has no order: 1 if it alone was named, and the row is flagged ``single_event``.
+  are aligned with the rubric lexically (:mod:`runner.harness.beam.ordering`), where the publication asks a model about
+  every pair. A rubric of one event has no order: 1 if it alone was named, and the row is flagged ``single_event``.
 
 ``scoring: upstream`` follows the published code where it departs from the paper, so that its numbers can be compared
 with the published ones: half a point counts as none in every ability but event ordering and the judge is not shown the
@@ -30,14 +30,15 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from runner.config import Dataset, Strict
+from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.beam.data_check import BeamDataCheck
 from runner.harness.beam.format import Chat, parse
+from runner.harness.beam.ordering import METRICS, align, items_in, lines_in, ordering
 from runner.harness.beam.questions import ABSTENTION, GOLD, ORDERING
-from runner.harness.beam.source import Found, RawChat, find, raw_chats
-from runner.score.ordering import align, items_in, lines_in, ordering
-from runner.score.retrieval import profile, ranked_sources
+from runner.harness.beam.source import RawChat, find, raw_chats
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 SINGLE_EVENT: Final = "single_event"  # flag of an ordering question whose reference has one event
@@ -67,14 +68,16 @@ class Beam(Published):
     cluster = "chat"
     macro = "ability_averaged"
     rubrics = (_POINT, _UNASKED, _WHOLE)
+    metrics = (*profile_metrics(), *METRICS)
+    documents = False
     Settings = BeamSettings
     settings: BeamSettings
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> DataFiles:
         return find(self.name, self.config.dataset, self.settings.more, self.settings.size)
 
-    def verified(self) -> Found:
+    def verified(self) -> DataFiles:
         return self._found
 
     @property
@@ -83,11 +86,11 @@ class Beam(Published):
 
     def _chats(self) -> Iterator[tuple[RawChat, Chat]]:
         empty = True
-        for raw in raw_chats(self.name, self._found):
+        for raw in raw_chats(self._found):
             empty = False
-            yield raw, parse(self.name, raw.name, raw.chat, raw.plans, raw.questions)
+            yield raw, parse(raw.name, raw.chat, raw.plans, raw.questions)
         if empty:
-            raise DatasetError(f"{self.name}: the data holds no chat; give another copy with harness.dataset.path")
+            raise DatasetError("the data holds no chat; give another copy with harness.dataset.path")
 
     def scenarios(self) -> Iterator[Scenario]:
         return (self._scenario(raw.name, chat) for raw, chat in self._chats())
@@ -137,7 +140,7 @@ class Beam(Published):
         return profile(ranked, () if question.gold.abstain else question.gold.evidence, self.config.k)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """Of event ordering: the score, and what it is made of; nothing of other abilities."""
+        """Return the score of an event ordering and its two factors; nothing for another ability."""
         if question.category != ORDERING:
             return {}
         upstream = self.settings.scoring == "upstream"

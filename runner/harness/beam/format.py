@@ -21,7 +21,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.harness.beam.questions import ProbingQuestion, probes
 
 _MEANT: Final = "published BEAM data"
@@ -52,13 +52,11 @@ class Chat:
     met: Counter[str]  # traps, and how often
 
 
-def parse(harness: str, name: str, chat: object, plans: object, questions: object) -> Chat:
+def parse(name: str, chat: object, plans: object, questions: object) -> Chat:
     """One chat with its questions.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     name
         Id of the chat.
     chat, plans
@@ -71,7 +69,7 @@ def parse(harness: str, name: str, chat: object, plans: object, questions: objec
     DatasetError
         On anything that the format does not have.
     """
-    where = Where(harness, f"chat {name[:60]}", _MEANT)
+    where = FieldReader(f"chat {name[:60]}", _MEANT)
     met: Counter[str] = Counter()
     batches = list(_plans(where, chat, plans))
     messages, known = _messages(where, batches, met)
@@ -91,7 +89,7 @@ class _Batch:
     messages: Sequence[object]
 
 
-def _plans(where: Where, chat: object, plans: object) -> Iterator[_Batch]:
+def _plans(where: FieldReader, chat: object, plans: object) -> Iterator[_Batch]:
     if isinstance(plans, list) and plans:
         for number, plan in enumerate(plans):
             here = where.at(f", plan {number}")
@@ -110,7 +108,7 @@ def _plans(where: Where, chat: object, plans: object) -> Iterator[_Batch]:
         yield from _batches(here, next(iter(named.values())), number, f"plan_{number + 1}/")
 
 
-def _batches(where: Where, value: object, plan: int, prefix: str) -> Iterator[_Batch]:
+def _batches(where: FieldReader, value: object, plan: int, prefix: str) -> Iterator[_Batch]:
     for number, item in enumerate(where.at(", chat").list(value), start=1):
         here = where.at(f", batch {number}")
         name = f"{prefix}batch_{number}"
@@ -124,7 +122,7 @@ def _batches(where: Where, value: object, plan: int, prefix: str) -> Iterator[_B
 
 
 def _messages(
-    where: Where, batches: Sequence[_Batch], met: Counter[str]
+    where: FieldReader, batches: Sequence[_Batch], met: Counter[str]
 ) -> tuple[tuple[Message, ...], Mapping[int, list[str]]]:
     """The messages by time, and the names that each counted id has."""
     found: list[Message] = []
@@ -160,7 +158,7 @@ def _messages(
     return _by_time(found, met), known
 
 
-def _spoken(where: Where, message: Mapping[str, Any], met: Counter[str]) -> tuple[str, str]:
+def _spoken(where: FieldReader, message: Mapping[str, Any], met: Counter[str]) -> tuple[str, str]:
     """Return who speaks and what is said, less the marker that the generator left at the end of a user's message."""
     role = message["role"]
     if role not in ("user", "assistant"):
@@ -173,7 +171,7 @@ def _spoken(where: Where, message: Mapping[str, Any], met: Counter[str]) -> tupl
     return role, text.strip()
 
 
-def _name(where: Where, value: object, offset: int, names: set[str], met: Counter[str]) -> tuple[str, int | None]:
+def _name(where: FieldReader, value: object, offset: int, names: set[str], met: Counter[str]) -> tuple[str, int | None]:
     """Return a name that no other message has, and the id that evidence counts in."""
     if value is None:
         met["messages without an id"] += 1
@@ -200,7 +198,7 @@ def _by_time(messages: list[Message], met: Counter[str]) -> tuple[Message, ...]:
     return tuple(messages[at] for at in order)
 
 
-def _date(where: Where, value: object) -> datetime | None:
+def _date(where: FieldReader, value: object) -> datetime | None:
     """``March-15-2024``, a day without a time; ``None`` where there is none."""
     if value is None or value == "":
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from runner.data.fields import Where, kind
+from runner.data.fields import FieldReader, kind
 from runner.data.literal import literal
 
 # Where an ability's gold lies. Questions are numbered in this order, which is that of the published files.
@@ -44,7 +44,7 @@ class ProbingQuestion:
 
 
 def probes(
-    where: Where, value: object, known: Mapping[int, list[str]], met: Counter[str]
+    where: FieldReader, value: object, known: Mapping[int, list[str]], met: Counter[str]
 ) -> tuple[ProbingQuestion, ...]:
     """The questions of a chat, by ability.
 
@@ -79,7 +79,7 @@ def probes(
 
 
 def _probe(
-    where: Where, ability: str, field: str, value: object, known: Mapping[int, list[str]], met: Counter[str]
+    where: FieldReader, ability: str, field: str, value: object, known: Mapping[int, list[str]], met: Counter[str]
 ) -> ProbingQuestion:
     item = where.mapping(value, None, ("question", field, "rubric"))
     rubric = tuple(where.at(", rubric").text(point) for point in where.at(", rubric").list(item["rubric"]))
@@ -107,7 +107,7 @@ def _probe(
     )
 
 
-def _gold(where: Where, value: object, met: Counter[str]) -> str:
+def _gold(where: FieldReader, value: object, met: Counter[str]) -> str:
     """The ideal answer, which may be empty: the points are what is graded. A list is told in lines."""
     if value in (None, "", []):
         met["ideal answers that are empty"] += 1
@@ -126,7 +126,7 @@ def _shape(cited: object) -> str:
     return "a list of lists" if nested else kind(cited)
 
 
-def _cited(where: Where, value: object) -> Iterator[int]:
+def _cited(where: FieldReader, value: object) -> Iterator[int]:
     """Message ids of a list, of lists in it, of a mapping of lists, or of nothing."""
     if value is None:
         return

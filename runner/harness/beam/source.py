@@ -1,4 +1,4 @@
-"""Where BEAM's chats come from: the repository's folders, or rows of the Hugging Face copy. One chat at a time.
+"""The source of BEAM's chats: the repository's folders, or rows of the Hugging Face copy. One chat at a time.
 
 ``harness.dataset.path`` may name the folder ``chats`` or the checkout that holds it, one size of it, one chat, or a
 folder of Parquet files; else it names a file of rows, Parquet or JSON (a list) or JSON lines. Without it the pinned
@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner.config import Dataset
-from runner.data.fields import Where
-from runner.data.files_ import combined, published_name
-from runner.data.source import check_pin, decode_json, looked_at, sha256_of, unreadable, verified
+from runner.data.fields import FieldReader
+from runner.data.source import DataFiles, decode_json, in_folder, joined, locate, looked_at, published_name, read_bytes
 from runner.data.tables import rows
-from runner.errors import DatasetError
+from runner.errors import DatasetError, Remedy
 
 COLUMNS: Final = ("conversation_id", "chat", "plans", "probing_questions")  # of a row; no other is read
 TRUNCATED: Final = "chat_trunecated.json"  # as the repository spells it; where it is, the published numbers used it
@@ -36,22 +35,19 @@ class RawChat:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The data on disk, verified; ``sha256`` of a folder is over the path and digest of every file that is read."""
+class BeamFiles(DataFiles):
+    """Files of rows, or (``folders``) a chat and its questions of every folder, one after the other."""
 
-    files: tuple[Path, ...]
-    folder: bool  # chats as folders; else files of rows
-    sha256: str
-    pinned: bool
+    folders: bool = False
 
 
-def find(harness: str, dataset: Dataset, more: Sequence[Dataset], size: str) -> Found:
+def find(benchmark: str, dataset: Dataset, more: Sequence[Dataset], size: str) -> DataFiles:
     """Find, download and verify.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
+    benchmark
+        Its name, part of the names in the cache.
     dataset, more
         The data, and its further files.
     size
@@ -62,44 +58,36 @@ def find(harness: str, dataset: Dataset, more: Sequence[Dataset], size: str) -> 
     DatasetError
         When anything is missing, cannot be read or does not match its pin.
     """
-    path = looked_at(harness, dataset.path) if dataset.path is not None else None
+    path = looked_at(dataset.path) if dataset.path is not None else None
     parts = [dataset, *more]
     if path is not None and path.is_dir():
-        return _folder(harness, path, parts, size)
+        return _folder(benchmark, path, parts, size)
     if path is not None:
         parts = [part.model_copy(update={"path": str(path.with_name(published_name(part)))}) for part in more]
         for part in parts:
             if not Path(str(part.path)).is_file():
                 raise DatasetError(
-                    f"{harness}: {path} is one of {len(parts) + 1} files of this data, and {part.path} is not there; "
+                    f"{path} is one of {len(parts) + 1} files of this data, and {part.path} is not there; "
                     "put it beside, or say harness.settings.more=[] to use this one alone"
                 )
         parts = [dataset, *parts]
-    return _files(harness, parts)
+    return joined([locate(benchmark, part) for part in parts])
 
 
-def _files(harness: str, parts: Sequence[Dataset]) -> Found:
-    """Files of rows, each verified by its own pin."""
-    files = [verified(harness, part) for part in parts]
-    sha = files[0].sha256 if len(files) == 1 else combined([(str(at), file.sha256) for at, file in enumerate(files)])
-    return Found(tuple(file.path for file in files), False, sha, all(file.pinned for file in files))
-
-
-def _folder(harness: str, path: Path, parts: Sequence[Dataset], size: str) -> Found:
+def _folder(benchmark: str, path: Path, parts: Sequence[Dataset], size: str) -> DataFiles:
     for root in (path / "chats" / size, path / size, path):
         chats = _chats(root)
         tables = [] if chats else sorted([*root.glob(f"{size}-*.parquet"), *root.glob(f"data/{size}-*.parquet")])
         if tables and [file.name for file in tables] == [published_name(part) for part in parts]:
             at = [part.model_copy(update={"path": str(file)}) for part, file in zip(parts, tables, strict=True)]
-            return _files(harness, at)
+            return joined([locate(benchmark, part) for part in at])
         if not chats and not tables:
             continue
-        files = tables or [file for chat in chats for file in (_chat_file(chat), _questions_file(harness, chat))]
-        sha = combined([(file.relative_to(root).as_posix(), sha256_of(harness, file)) for file in files])
-        check_pin(harness, str(root), sha, parts[0].sha256)
-        return Found(tuple(files), bool(chats), sha, parts[0].sha256 is not None)
+        files = tables or [file for chat in chats for file in (_chat_file(chat), _questions_file(chat))]
+        found = in_folder(root, {file.relative_to(root).as_posix(): file for file in files}, parts[0].sha256)
+        return BeamFiles(found.paths, found.sha256, found.pinned, folders=bool(chats))
     raise DatasetError(
-        f"{harness}: {path} holds no chat of size {size}: neither N/chat.json nor {size}-*.parquet, there or in "
+        f"{path} holds no chat of size {size}: neither N/chat.json nor {size}-*.parquet, there or in "
         f"{size}/ or chats/{size}/; name the folder that does (harness.dataset.path), or another "
         "harness.settings.size"
     )
@@ -121,17 +109,17 @@ def _chat_file(folder: Path) -> Path:
     return short if short.is_file() else folder / "chat.json"
 
 
-def _questions_file(harness: str, folder: Path) -> Path:
+def _questions_file(folder: Path) -> Path:
     for file in (folder / "probing_questions" / "probing_questions.json", folder / "probing_questions.json"):
         if file.is_file():
             return file
     raise DatasetError(
-        f"{harness}: {folder} has a chat and no probing_questions.json; fetch the whole folder, or name another with "
+        f"{folder} has a chat and no probing_questions.json; fetch the whole folder, or name another with "
         "harness.dataset.path"
     )
 
 
-def raw_chats(harness: str, found: Found) -> Iterator[RawChat]:
+def raw_chats(found: DataFiles) -> Iterator[RawChat]:
     """The chats, one after another.
 
     Raises
@@ -141,37 +129,33 @@ def raw_chats(harness: str, found: Found) -> Iterator[RawChat]:
     MissingExtra
         When rows are Parquet and its reader is not installed.
     """
-    if not found.folder:
-        for file in found.files:
-            for row in rows(harness, file, _columns):
-                yield _of_row(harness, file, row)
+    if not (isinstance(found, BeamFiles) and found.folders):
+        for file in found.paths:
+            for row in rows(file, _columns):
+                yield _of_row(file, row)
         return
-    for chat, questions in zip(found.files[::2], found.files[1::2], strict=True):
+    for chat, questions in zip(found.paths[::2], found.paths[1::2], strict=True):
         yield RawChat(
             name=chat.parent.name,
-            chat=_decoded(harness, chat),
+            chat=_decoded(chat),
             plans=None,
-            questions=_decoded(harness, questions),
+            questions=_decoded(questions),
             truncated=chat.name == TRUNCATED,
         )
 
 
-def _decoded(harness: str, path: Path) -> Any:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise unreadable(harness, path, error) from None
-    return decode_json(harness, str(path), data)
+def _decoded(path: Path) -> Any:
+    return decode_json(str(path), read_bytes(path))
 
 
-def _of_row(harness: str, file: Path, row: object) -> RawChat:
+def _of_row(file: Path, row: object) -> RawChat:
     if not isinstance(row, Mapping) or "conversation_id" not in row or "probing_questions" not in row:
         raise DatasetError(
-            f"{harness}: {file} has a row without conversation_id or probing_questions; it is not the published data "
-            "(harness.dataset.path=FILE names another copy)"
+            f"{file} has a row without conversation_id or probing_questions; it is not the published data",
+            Remedy.FOREIGN,
         )
     plans, name = row.get("plans"), row["conversation_id"]
-    where = Where(harness, f"{file.name}, conversation_id", "the published data")
+    where = FieldReader(f"{file.name}, conversation_id", "the published data")
     return RawChat(
         name=where.answer(name),
         chat=None if plans else row.get("chat"),

@@ -31,19 +31,24 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from runner.config import Strict
+from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.draw import Draw
 from runner.harness._base.published import Published
 from runner.harness.dialogue_consistency.data_check import DialogueDataCheck
-from runner.harness.dialogue_consistency.format import LABELS, File, Pair, find, pairs
+from runner.harness.dialogue_consistency.format import LABELS, Pair, find, pairs
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.stats.allocation import drawn
-from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
+from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, LabelF1, Metric, Question, Scenario
 
 RULE: Final = "nli_label"
 PROMPT: Final = "judge/rubrics/entailment"
+# Which label an answer named, and what a summary makes of it.
+SAID: Final = tuple(Metric(f"said_{label}", share=True, higher=None, shown="never") for label in LABELS)
+MACRO_F1: Final = Metric("macro_f1", share=True, shown="accuracy")
+F1: Final = Metric("f1", share=True, shown="accuracy", made=LabelF1(prefix="said_", macro=MACRO_F1.name))
 _TRIES: Final = 50  # draws a distractor may take before the pool is gone through
 _WORD: Final = re.compile(r"[a-z0-9]{4,}")
 
@@ -59,7 +64,7 @@ class DialogueConsistencySettings(Strict):
 
 @dataclass
 class _Index:
-    """What a first pass learns of a file: which pairs are asked, and what every sentence is known to say."""
+    """A file after a first pass: the pairs that are asked, and what each sentence is known to say."""
 
     asked: frozenset[str] = frozenset()
     facts: dict[str, frozenset[str]] = field(default_factory=dict)  # of a sentence, from all pairs it stands in
@@ -77,16 +82,17 @@ class DialogueConsistency(Published):
     cluster = "premise"
     prompts = (PROMPT,)
     rules = (RULE,)
-    classifies = True
+    metrics = (*profile_metrics(), *SAID, F1, MACRO_F1)
     askable = False  # the question is a sentence, and what to say of it stands in the prompt
+    documents = False
     Settings = DialogueConsistencySettings
     settings: DialogueConsistencySettings
 
     @cached_property
-    def _file(self) -> File:
-        return find(self.name, self.config.dataset, self.settings.split)
+    def _file(self) -> DataFiles:
+        return find(self.config.dataset, self.settings.split)
 
-    def verified(self) -> File:
+    def verified(self) -> DataFiles:
         return self._file
 
     @property
@@ -99,7 +105,7 @@ class DialogueConsistency(Published):
         by_label: dict[str, list[str]] = {label: [] for label in LABELS}
         premises: dict[str, None] = {}
         unknown: set[str] = set()
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             by_label[pair.label].append(pair.id)
             premises[pair.premise] = None
             for text, facts in ((pair.premise, pair.premise_facts), (pair.hypothesis, pair.hypothesis_facts)):
@@ -113,10 +119,10 @@ class DialogueConsistency(Published):
         return index
 
     def unasked(self) -> list[str]:
-        return [pair.id for pair in pairs(self.name, self._file)]
+        return [pair.id for pair in pairs(self._file)]
 
     def scenarios(self) -> Iterator[Scenario]:
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             if pair.id in self._index.asked:
                 yield self._scenario(pair)
 
@@ -125,8 +131,7 @@ class DialogueConsistency(Published):
         label = question.gold.answers[0]
         if label not in LABELS:
             raise DatasetError(
-                f"{self.name}: the gold patch of {question.id} gives {label[:60]!r}, which is none of "
-                f"{', '.join(LABELS)}"
+                f"the gold patch of {question.id} gives {label[:60]!r}, which is none of {', '.join(LABELS)}"
             )
         return replace(question, category=label)
 
@@ -175,7 +180,7 @@ class DialogueConsistency(Published):
             rest = draw.shuffled([text for text in index.premises if fits(text)])
             if len(rest) < missing:
                 raise DatasetError(
-                    f"{self.name}: pair {pair.id} can have {len(found) + len(rest)} distractors that leave its label "
+                    f"pair {pair.id} can have {len(found) + len(rest)} distractors that leave its label "
                     f"right, not {self.settings.distractors}; lower harness.settings.distractors"
                 )
             found += rest[:missing]
@@ -190,25 +195,25 @@ class DialogueConsistency(Published):
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """``said_<label>``: 1 for the one label that the answer names, 0 for the others; all 0 when it names none."""
         del question
-        said = nli(answer).value
-        return {f"said_{label}": float(label == said) for label in LABELS}
+        named = nli(answer).value
+        return {f"said_{label}": float(label == named) for label in LABELS}
 
     def grade(self, question: Question, answer: str) -> Label:
         """CORRECT for the gold label and no other; ABSTAIN for a refusal or nothing, WRONG for the rest."""
         if not answer.strip() or is_abstention(answer):
             return Label(value=ABSTAIN, reason="explicit refusal" if answer.strip() else "no answer")
-        said = nli(answer)
-        if not said.value:
-            return Label(value=WRONG, reason=said.why.replace("none", "no label", 1))
+        choice = nli(answer)
+        if not choice.value:
+            return Label(value=WRONG, reason=choice.why.replace("none", "no label", 1))
         right = question.gold.answers[0]
-        return Label(value=CORRECT if said.value == right else WRONG, reason=f"said {said.value}, right is {right}")
+        return Label(value=CORRECT if choice.value == right else WRONG, reason=f"said {choice.value}, right is {right}")
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
     def counts(self) -> list[str]:
         index, chosen = self._index, self.settings
         check = DialogueDataCheck(index.asked, index.unknown)
-        for pair in pairs(self.name, self._file):
+        for pair in pairs(self._file):
             check.add(pair)
         sample = f"sample {chosen.sample or 'all'}, seed {chosen.seed}, distractors {chosen.distractors}"
         sentences = (

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner.config import Dataset
-from runner.data.fields import Where, kind
+from runner.data.fields import FieldReader, kind
 from runner.data.json_stream import records
 from runner.data.jsonl import json_lines
-from runner.data.source import check_pin, decode_json, looked_at, sha256_of, unreadable
-from runner.errors import DatasetError
+from runner.data.source import DataFiles, check_pin, decode_json, own_copy, sha256_of, unreadable
+from runner.errors import DatasetError, Remedy
 
 LABELS: Final = ("entailment", "neutral", "contradiction")
 
@@ -37,16 +37,6 @@ _MOST: Final = 1 << 28  # bytes of a file inside the archive
 _HEAD: Final = 1 << 12  # bytes that tell what a file is
 _DAMAGE: Final = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, RuntimeError, EOFError)
 _GET: Final = "get the archive from https://wellecks.com/dialogue_nli and give it (harness.dataset.path=dnli.zip)"
-
-
-@dataclass(frozen=True)
-class File:
-    """The file of a split, verified. ``data`` holds what was inside an archive, else it is read from ``path``."""
-
-    path: Path
-    sha256: str
-    pinned: bool
-    data: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,65 +54,63 @@ class Pair:
     again: bool = False  # its id stood before
 
 
-def find(harness: str, dataset: Dataset, split: str) -> File:
+def find(dataset: Dataset, split: str) -> DataFiles:
     """Find and verify the file of a split; the digest is that of the file itself, inside an archive too.
+
+    ``data`` of what is returned is what was inside an archive; else the file is read from its path.
 
     Raises
     ------
     DatasetError
         When no data is named, it is not there, holds no such split, cannot be read or does not match its pin.
     """
-    if dataset.path is None:
-        raise DatasetError(f"{harness}: no data is configured and none can be downloaded by itself; {_GET}")
-    path = looked_at(harness, dataset.path)
+    path = own_copy(dataset, _GET)
     name = f"dialogue_nli_{split}.jsonl"
     data = None
     if path.is_dir():
         places = [path / more / name for more in ("", "dialogue_nli", "dnli/dialogue_nli")]
         inside = next((place for place in places if place.is_file()), None)
         if inside is None:
-            raise DatasetError(f"{harness}: {path} holds no {name}; name the folder that does, or {_GET}")
+            raise DatasetError(f"{path} holds no {name}; name the folder that does, or {_GET}")
         path = inside
-    elif not path.is_file():
-        raise DatasetError(f"{harness}: there is no file or folder {path} (looked in {Path.cwd()}); {_GET}")
     if zipfile.is_zipfile(path):
-        data = _member(harness, path, name)
+        data = _member(path, name)
         sha = hashlib.sha256(data).hexdigest()
     else:
-        sha = sha256_of(harness, path)
-    check_pin(harness, f"{path}{f' ({name})' if data is not None else ''}", sha, dataset.sha256)
-    return File(path, sha, dataset.sha256 is not None, data)
+        sha = sha256_of(path)
+    check_pin(f"{path}{f' ({name})' if data is not None else ''}", sha, dataset.sha256)
+    return DataFiles((path,), sha, dataset.sha256 is not None, data)
 
 
-def _member(harness: str, path: Path, name: str) -> bytes:
+def _member(path: Path, name: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
-            found = [item for item in archive.infolist() if _is(item, name)]
+            found = [item for item in archive.infolist() if _is_named(item, name)]
             if not found:
-                raise DatasetError(f"{harness}: the archive {path} holds no {name}; {_GET}")
+                raise DatasetError(f"the archive {path} holds no {name}; {_GET}")
             if len(found) > 1:
                 places = " ".join(", ".join(item.filename for item in found[:3]).split())[:200]
                 raise DatasetError(
-                    f"{harness}: the archive {path} holds {name} {len(found)} times ({places}); "
+                    f"the archive {path} holds {name} {len(found)} times ({places}); "
                     "unpack the one that is meant and name that file (harness.dataset.path=FILE)"
                 )
             if found[0].flag_bits & 1:
-                raise DatasetError(f"{harness}: {name} in {path} is encrypted; {_GET}")
+                raise DatasetError(f"{name} in {path} is encrypted; {_GET}")
             if found[0].file_size > _MOST:
-                raise DatasetError(f"{harness}: {name} in {path} is larger than any published one; {_GET}")
+                raise DatasetError(f"{name} in {path} is larger than any published one; {_GET}")
             return archive.read(found[0])
     except _DAMAGE as error:
         reason = " ".join(str(error).split())[:120]
-        raise DatasetError(f"{harness}: cannot read the archive {path} ({reason}); {_GET}") from None
+        raise DatasetError(f"cannot read the archive {path} ({reason}); {_GET}") from None
 
 
-def _is(item: zipfile.ZipInfo, name: str) -> bool:
-    """Whether an entry is the file of that name; macOS puts another of the name beside it for its own purposes."""
+def _is_named(item: zipfile.ZipInfo, name: str) -> bool:
+    """Tell whether an entry is the file of that name; macOS puts another of the name beside it for its own purposes."""
     parts = item.filename.replace("\\", "/").split("/")
     return parts[-1] == name and "__MACOSX" not in parts
 
 
-def pairs(harness: str, file: File) -> Iterator[Pair]:
+def pairs(file: DataFiles) -> Iterator[Pair]:
     """The pairs of a file, one after another. An id that stands twice gets ``/2`` and so on.
 
     Raises
@@ -131,46 +119,46 @@ def pairs(harness: str, file: File) -> Iterator[Pair]:
         On anything that the format does not have.
     """
     seen: dict[str, int] = {}
-    for number, value in enumerate(_values(harness, file)):
-        pair = _pair(harness, number, value)
+    for number, value in enumerate(_values(file)):
+        pair = _pair(number, value)
         times = seen[pair.id] = seen.get(pair.id, 0) + 1
         if times > 1:
             pair = replace(pair, id=f"{pair.id}/{times}", again=True)
         yield pair
     if not seen:
-        raise DatasetError(f"{harness}: {file.path} holds no pair; give another copy with harness.dataset.path=FILE")
+        raise DatasetError(f"{file.path} holds no pair", Remedy.OTHER)
 
 
-def _values(harness: str, file: File) -> Iterator[Any]:
+def _values(file: DataFiles) -> Iterator[Any]:
     if file.data is not None:
         inside = f"the file in {file.path}"
         if _are_lines(file.data[:_HEAD]):
             for number, line in enumerate(file.data.splitlines(), start=1):
                 if line.strip():
-                    yield decode_json(harness, f"{inside}, line {number}", line)
+                    yield decode_json(f"{inside}, line {number}", line)
             return
-        found = decode_json(harness, inside, file.data)
-        yield from Where(harness, file.path.name, _MEANT).list(found)
+        found = decode_json(inside, file.data)
+        yield from FieldReader(file.path.name, _MEANT).list(found)
         return
     try:
         with file.path.open("rb") as source:
             head = source.read(_HEAD)
     except OSError as error:
-        raise unreadable(harness, file.path, error) from None
+        raise unreadable(file.path, error) from None
     if head.startswith(b"PK\x03\x04"):
-        raise DatasetError(f"{harness}: the archive {file.path} is damaged; {_GET}")
+        raise DatasetError(f"the archive {file.path} is damaged; {_GET}")
     if _are_lines(head):
-        yield from (value for _, value in json_lines(harness, file.path))
+        yield from (value for _, value in json_lines(file.path))
     else:
-        yield from records(harness, file.path)
+        yield from records(file.path)
 
 
 def _are_lines(head: bytes) -> bool:
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
-def _pair(harness: str, number: int, value: object) -> Pair:
-    where = Where(harness, f"pair {number}", _MEANT)
+def _pair(number: int, value: object) -> Pair:
+    where = FieldReader(f"pair {number}", _MEANT)
     item = where.mapping(value, (*_FIELDS, *_MORE), _FIELDS)
     label = _NAMES.get(item["label"]) if isinstance(item["label"], str) else None
     if label is None:
@@ -191,7 +179,7 @@ def _pair(harness: str, number: int, value: object) -> Pair:
     )
 
 
-def _facts(where: Where, value: object) -> frozenset[str]:
+def _facts(where: FieldReader, value: object) -> frozenset[str]:
     """Relation and object of a triple, told apart; nothing of one that is absent."""
     triple = where.list(value)
     if len(triple) != 3 or not all(isinstance(part, str) for part in triple):

@@ -5,7 +5,7 @@ A scenario is one YAML file (:mod:`runner.harness.handoff.scenario_file`), shipp
 distractors; all of these are one cluster. The headline is the wording as written of the history without distractors;
 everything else is of the category ``variant`` and tells how consistent the outcome is.
 
-Scored is the text that the arriving agent would have in its window (:mod:`runner.score.handoff`): ``pass``,
+Scored is the text that the arriving agent would have in its window (:mod:`runner.harness.handoff.score`): ``pass``,
 ``fidelity``, ``density``, ``signal``, ``tokens``. What rank a hit has is not this suite's business, so that there are
 no retrieval metrics; the evidence of a question is there for the oracle.
 """
@@ -17,24 +17,28 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from runner.config import HarnessConfig, Strict, did_you_mean, own_path
 from runner.errors import ConfigError
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.harness._base.report import Line, Table
+from runner.harness.handoff.figures import figures
+from runner.harness.handoff.report import section
 from runner.harness.handoff.scenario_file import FAMILIES
 from runner.harness.handoff.scenario_folder import Entry, Index, index, spec_of
+from runner.harness.handoff.score import METRICS, score
 from runner.harness.handoff.variants import CATEGORIES, VARIANT, VERSION, pool_sha256, scenarios
-from runner.score.handoff import score
+from runner.record.rundir import RunDir
 from runner.types import Hit, Question, Scenario
 
 SHIPPED: Final = Path(__file__).parent / "scenarios"
 
 
 class HandoffSettings(Strict):
-    """Which scenarios, and which variants of them."""
+    """The choice of scenarios and of their variants."""
 
     # Not in the instrument, which has the content of the files: a folder may lie elsewhere on another machine.
     scenarios: Annotated[str | None, Field(min_length=1, exclude=True)] = None
@@ -50,6 +54,7 @@ class HandoffSuite(Harness):
     categories = CATEGORIES
     comparable = frozenset(CATEGORIES) - {VARIANT}
     cluster = "scenario"
+    metrics = METRICS
     Settings = HandoffSettings
     settings: HandoffSettings
 
@@ -147,6 +152,14 @@ class HandoffSuite(Harness):
 
     def headline(self, axis: str) -> str:
         return "pass" if axis == "recall" else super().headline(axis)
+
+    @classmethod
+    def report_figures(cls, run: RunDir) -> dict[str, Any] | None:
+        return figures(run)
+
+    @classmethod
+    def report_section(cls, arms: Sequence[tuple[str, dict[str, Any]]]) -> Sequence[Line | Table]:
+        return section(arms)
 
     def check(self) -> list[str]:
         entries = self._chosen

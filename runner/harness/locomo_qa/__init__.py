@@ -21,15 +21,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from runner.data.source import SourceFile, decode_json, read_source
+from runner.data.source import DataFiles, decode_json, locate
 from runner.errors import DatasetError
 from runner.harness._base.gold_patches import Patch
 from runner.harness._base.published import Published
 from runner.harness.locomo_qa.audit import audit_patch
 from runner.harness.locomo_qa.data_check import check_lines
 from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, QaItem, parse
-from runner.score.lexical import locomo_f1
-from runner.score.retrieval import profile, ranked_sources
+from runner.harness.locomo_qa.score import LOCOMO_F1, PUBLISHED, locomo_f1
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 
@@ -50,23 +50,25 @@ class LocomoQA(Published):
     }
     comparable = frozenset({"1", "2", "3", "4"})
     cluster = "conversation"
+    metrics = (*profile_metrics("session_"), *PUBLISHED, LOCOMO_F1)
+    documents = False
 
     @cached_property
-    def _file(self) -> SourceFile:
-        return read_source(self.name, self.config.dataset, self._diagnose)
+    def _file(self) -> DataFiles:
+        return locate(self.name, self.config.dataset, hold=True, diagnose=self._diagnose)
 
     @cached_property
     def _conversations(self) -> tuple[Conversation, ...]:
-        return parse(self.name, decode_json(self.name, str(self._file.path), self._file.data))
+        return parse(decode_json(str(self._file.path), self._file.content()))
 
     def _diagnose(self, data: bytes) -> str | None:
         try:
-            parse(self.name, decode_json(self.name, "it", data))
+            parse(decode_json("it", data))
         except DatasetError as error:
-            return str(error).removeprefix(f"{self.name}: ").split("; ")[0]
+            return str(error).split("; ")[0]
         return None
 
-    def verified(self) -> SourceFile:
+    def verified(self) -> DataFiles:
         return self._file
 
     def scenarios(self) -> Iterator[Scenario]:
@@ -140,7 +142,7 @@ class LocomoQA(Published):
     def patched(self, question: Question) -> Question:
         if question.category == ADVERSARIAL and question.gold.answers:
             raise DatasetError(
-                f"{self.name}: the gold patch of {question.id} gives an answer to a category-5 question, whose gold is "
+                f"the gold patch of {question.id} gives an answer to a category-5 question, whose gold is "
                 "to abstain; exclude it"
             )
         return question

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.errors import DatasetError
 
 MEANT: Final = "the published locomo10.json"
@@ -79,7 +79,7 @@ class Conversation:
         return frozenset(turn.id for session in self.sessions for turn in session.turns)
 
 
-def parse(harness: str, data: object) -> tuple[Conversation, ...]:
+def parse(data: object) -> tuple[Conversation, ...]:
     """Parse the decoded file.
 
     Raises
@@ -88,13 +88,13 @@ def parse(harness: str, data: object) -> tuple[Conversation, ...]:
         On the fork with renamed adversarial answers, and on anything that the format does not have: an unknown field
         or category, a session without a date, a turn id that is malformed or used twice.
     """
-    top = Where(harness, "top level", MEANT)
+    top = FieldReader("top level", MEANT)
     samples = top.list(data)
     if not samples:
         raise top.fail("the list holds no conversation")
-    _refuse_fork(harness, samples)
+    _refuse_fork(samples)
     conversations = tuple(
-        _conversation(Where(harness, f"conversation {n}", MEANT), item) for n, item in enumerate(samples)
+        _conversation(FieldReader(f"conversation {n}", MEANT), item) for n, item in enumerate(samples)
     )
     for name, times in Counter(item.id for item in conversations).items():
         if times > 1:
@@ -102,7 +102,7 @@ def parse(harness: str, data: object) -> tuple[Conversation, ...]:
     return conversations
 
 
-def _refuse_fork(harness: str, samples: Sequence[object]) -> None:
+def _refuse_fork(samples: Sequence[object]) -> None:
     """Refuse the copy in which ``adversarial_answer`` was renamed ``answer``, which turns wrong answers into gold.
 
     Told by structure: a category-5 question with an ``answer`` and no ``adversarial_answer`` beside it. The published
@@ -117,13 +117,13 @@ def _refuse_fork(harness: str, samples: Sequence[object]) -> None:
                 renamed += "answer" in item and "adversarial_answer" not in item
     if renamed:
         raise DatasetError(
-            f"{harness}: {renamed} of {total} category-5 questions have 'answer' without 'adversarial_answer': this is "
+            f"{renamed} of {total} category-5 questions have 'answer' without 'adversarial_answer': this is "
             "the fork that renames wrong answers into gold; use the published locomo10.json (leave out "
             "harness.dataset.path to download it)"
         )
 
 
-def _conversation(where: Where, value: object) -> Conversation:
+def _conversation(where: FieldReader, value: object) -> Conversation:
     sample = where.mapping(value, _SAMPLE, ("sample_id", "qa", "conversation"))
     name = where.at(", sample_id").text(sample["sample_id"])
     where = where.at(f" ({name})")
@@ -159,7 +159,7 @@ def _conversation(where: Where, value: object) -> Conversation:
     )
 
 
-def _session(where: Where, number: int, value: object, date: object) -> Session:
+def _session(where: FieldReader, number: int, value: object, date: object) -> Session:
     if date is None:
         raise where.fail(f"'session_{number}_date_time' is missing")
     try:
@@ -170,7 +170,7 @@ def _session(where: Where, number: int, value: object, date: object) -> Session:
     return Session(number, time, turns)
 
 
-def _turn(where: Where, session: int, value: object) -> Turn:
+def _turn(where: FieldReader, session: int, value: object) -> Turn:
     turn = where.mapping(value, _TURN, ("speaker", "dia_id", "text"))
     name = where.text(turn["dia_id"])
     match = _DIA_ID.fullmatch(name)
@@ -186,7 +186,7 @@ def _turn(where: Where, session: int, value: object) -> Turn:
     )
 
 
-def _item(where: Where, index: int, value: object, ids: frozenset[str]) -> QaItem:
+def _item(where: FieldReader, index: int, value: object, ids: frozenset[str]) -> QaItem:
     qa = where.mapping(value, _QA, ("question", "evidence", "category"))
     number = qa["category"]
     if type(number) is not int or str(number) not in CATEGORIES:
@@ -222,7 +222,7 @@ def _item(where: Where, index: int, value: object, ids: frozenset[str]) -> QaIte
 
 
 def _resolve(
-    where: Where, value: object, ids: Collection[str]
+    where: FieldReader, value: object, ids: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]:
     """Published evidence to turn ids: several in one string are split, zero padding and a stray colon are dropped."""
     found: dict[str, None] = {}

@@ -28,16 +28,24 @@ from typing import ClassVar, Final
 
 from runner.config import Strict
 from runner.data.json_stream import records
-from runner.data.source import LargeFile, verified
-from runner.errors import DatasetError
+from runner.data.source import DataFiles, locate
+from runner.errors import DatasetError, Remedy
 from runner.harness._base.longmemeval_questions import PREFERENCE, RUBRICS, TYPES, UPDATE, rubric_of
 from runner.harness._base.published import Published
 from runner.harness.longmemeval.data_check import LongMemEvalDataCheck
 from runner.harness.longmemeval.format import Instance, parse
-from runner.harness.longmemeval.stale import facts, stale
-from runner.score.lexical import token_f1
-from runner.score.retrieval import Ranked, ndcg_any_at, profile, ranked_sources, recall_all_at
-from runner.types import Event, Gold, Hit, Question, Scenario
+from runner.harness.longmemeval.stale import STALE, facts, stale
+from runner.score.lexical import TOKEN_F1, token_f1
+from runner.score.retrieval import (
+    NDCG_ANY,
+    Ranked,
+    ndcg_any_at,
+    profile,
+    profile_metrics,
+    ranked_sources,
+    recall_all_at,
+)
+from runner.types import Event, Gold, Hit, Metric, Question, Scenario
 
 PUBLISHED: Final = {
     "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c": "it is oracle: harness=longmemeval_oracle",
@@ -76,24 +84,30 @@ class LongMemEval(Published):
     macro = "task_averaged"
     rubrics = RUBRICS
     tags = ("answerable",)  # the published tables give abstention a column of its own
+    metrics = (
+        *profile_metrics("session_"),
+        NDCG_ANY,
+        Metric("session_ndcg_any@K", share=True, shown="never"),
+        TOKEN_F1,
+        STALE,
+    )
+    documents = False
     Settings = LongMemEvalSettings
     settings: LongMemEvalSettings
 
     @cached_property
-    def _file(self) -> LargeFile:
-        return verified(self.name, self.config.dataset, PUBLISHED)
+    def _file(self) -> DataFiles:
+        return locate(self.name, self.config.dataset, PUBLISHED)
 
-    def verified(self) -> LargeFile:
+    def verified(self) -> DataFiles:
         return self._file
 
     def _instances(self) -> Iterator[Instance]:
         number = -1
-        for number, value in enumerate(records(self.name, self._file.path)):
-            yield parse(self.name, number, value)
+        for number, value in enumerate(records(self._file.path)):
+            yield parse(number, value)
         if number < 0:
-            raise DatasetError(
-                f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
-            )
+            raise DatasetError(f"{self._file.path} holds no question", Remedy.OTHER)
 
     def scenarios(self) -> Iterator[Scenario]:
         return (self._scenario(item) for item in self._instances())
@@ -182,26 +196,26 @@ class LongMemEval(Published):
 
 
 def alternatives(golds: Sequence[str]) -> list[str]:
-    """Gold answers as texts to compare with, what a gold says of alternatives taken apart.
+    """Return gold answers as texts to compare with, each alternative by itself.
 
     >>> alternatives(["7 days. 8 days (including the last day) is also acceptable."])
     ['7 days', '8 days']
     >>> alternatives(["25 minutes and 50 seconds (or 25:50)"])
     ['25 minutes and 50 seconds', '25:50']
     """
-    found: list[str] = []
+    texts: list[str] = []
     for gold in golds:
         more = _ACCEPTABLE.search(gold)
         if more:
-            found += [gold[: more.start()], _BRACKET.sub("", more[1])]
+            texts += [gold[: more.start()], _BRACKET.sub("", more[1])]
             continue
         others = [match[2] for match in _BRACKET.finditer(gold) if match[1]]
-        found += [_BRACKET.sub("", gold), *others] if others else [gold]
-    return found
+        texts += [_BRACKET.sub("", gold), *others] if others else [gold]
+    return texts
 
 
 def _tables(ranked: Ranked | None, gold: Collection[str], prefix: str) -> dict[str, float | None]:
-    """What the published retrieval tables have, at their depths."""
+    """Return the metrics of the published retrieval tables, at their depths."""
     metrics: dict[str, float | None] = {}
     for depth in _DEPTHS:
         known = ranked is not None and bool(gold)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.harness._base.longmemeval_questions import ABSTENTION, TYPES, moment
 
 _MEANT: Final = "a published LongMemEval file"
@@ -68,13 +68,11 @@ class Instance:
         return tuple(session for session in self.sessions if session.evidence)
 
 
-def parse(harness: str, number: int, value: object) -> Instance:
+def parse(number: int, value: object) -> Instance:
     """One item of the file.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     number
         Position of the item in the file, from 0.
     value
@@ -86,10 +84,10 @@ def parse(harness: str, number: int, value: object) -> Instance:
         On anything that the format does not have: an unknown field, type or role, a malformed date, lists of unequal
         lengths, an ``answer`` that is neither text nor a whole number.
     """
-    where = Where(harness, f"item {number}", _MEANT)
+    where = FieldReader(f"item {number}", _MEANT)
     item = where.mapping(value, _ITEM, _ITEM)
     name = where.at(", question_id").text(item["question_id"])
-    where = Where(harness, f"question {name[:80]}", _MEANT)
+    where = FieldReader(f"question {name[:80]}", _MEANT)
     if item["question_type"] not in TYPES:
         raise where.fail(f"unknown question_type {str(item['question_type'])[:60]!r}")
     met: Counter[str] = Counter()
@@ -114,7 +112,7 @@ def parse(harness: str, number: int, value: object) -> Instance:
     )
 
 
-def _answers(where: Where, value: object) -> tuple[str, ...]:
+def _answers(where: FieldReader, value: object) -> tuple[str, ...]:
     """Gold, alternatives each its own text; an empty list is none."""
     if not isinstance(value, list):
         return (where.answer(value),)
@@ -125,7 +123,7 @@ def _answers(where: Where, value: object) -> tuple[str, ...]:
 
 
 def _history(
-    where: Where,
+    where: FieldReader,
     ids: Sequence[object],
     dates: Sequence[object],
     sessions: Sequence[object],
@@ -158,7 +156,7 @@ def _history(
     return tuple(history), tuple(name for name in wanted if name in left)
 
 
-def _turns(where: Where, at: int, session: str, value: object, met: Counter[str]) -> tuple[Turn, ...]:
+def _turns(where: FieldReader, at: int, session: str, value: object, met: Counter[str]) -> tuple[Turn, ...]:
     if not isinstance(value, list):
         raise where.at(f", session {at}").fail("expected a list of turns")
     turns = []
@@ -172,7 +170,7 @@ def _turns(where: Where, at: int, session: str, value: object, met: Counter[str]
     return tuple(turns)
 
 
-def _turn(where: Where, at: int, number: int, item: Any) -> tuple[str, str, bool]:
+def _turn(where: FieldReader, at: int, number: int, item: Any) -> tuple[str, str, bool]:
     """Role, text and label of a turn. A history has thousands: what is wrong is looked for only where something is."""
     if type(item) is dict and item.keys() <= _TURN:
         role, text, labelled = item.get("role"), item.get("content"), item.get("has_answer", False)

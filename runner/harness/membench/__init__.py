@@ -32,15 +32,16 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from runner.config import Strict
+from runner.data.source import DataFiles
 from runner.errors import DatasetError
 from runner.harness._base.published import Published
 from runner.harness.membench.data_check import MemBenchDataCheck
 from runner.harness.membench.format import LETTERS, OBSERVATION, Step, Trajectory, name_of, parse, view_of
 from runner.harness.membench.noise import NoisePool, ranked
-from runner.harness.membench.source import REFLECTIVE, Found, RawTrajectory, find, raw_trajectories
+from runner.harness.membench.source import REFLECTIVE, RawTrajectory, find, raw_trajectories
 from runner.score.choice import letter
 from runner.score.lexical import is_abstention
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Fact, Gold, Hit, Label, Question, Scenario
 
 RULE: Final = "membench_letter"
@@ -79,23 +80,25 @@ class MemBench(Published):
     prompts = (PROMPT,)
     rules = (RULE,)
     tags = ("view", "level", "task", "topic", "tokens")
+    metrics = profile_metrics()
+    documents = False
     Settings = MemBenchSettings
     settings: MemBenchSettings
 
     @cached_property
-    def _found(self) -> Found:
-        return find(self.name, self.config.dataset)
+    def _found(self) -> DataFiles:
+        return find(self.config.dataset)
 
-    def verified(self) -> Found:
+    def verified(self) -> DataFiles:
         return self._found
 
     def _raw(self) -> Iterator[RawTrajectory]:
         empty = True
-        for raw in raw_trajectories(self.name, self._found):
+        for raw in raw_trajectories(self._found):
             empty = False
             yield raw
         if empty:
-            raise DatasetError(f"{self.name}: the data holds no trajectory; give another copy (harness.dataset.path)")
+            raise DatasetError("the data holds no trajectory; give another copy (harness.dataset.path)")
 
     @cached_property
     def _sampled(self) -> frozenset[str] | None:
@@ -104,25 +107,25 @@ class MemBench(Published):
             return None
         by_category: dict[str, list[tuple[bytes, str]]] = {}
         for raw in self._raw():
-            view = view_of(self.name, raw)
+            view = view_of(raw)
             name = name_of(view, raw)
             by_category.setdefault(_category(view, raw.task), []).append((ranked(self.settings.seed, name), name))
-        return frozenset(name for found in by_category.values() for _, name in sorted(found)[: self.settings.sample])
+        return frozenset(name for names in by_category.values() for _, name in sorted(names)[: self.settings.sample])
 
     @cached_property
     def _pool(self) -> NoisePool:
         pool = NoisePool(self.settings.seed)
         for raw in self._raw():
-            pool.add(parse(self.name, raw))
+            pool.add(parse(raw))
         return pool
 
     def unasked(self) -> list[str]:
-        return [name_of(view_of(self.name, raw), raw) for raw in self._raw()]
+        return [name_of(view_of(raw), raw) for raw in self._raw()]
 
     def scenarios(self) -> Iterator[Scenario]:
         for raw in self._raw():
-            if self._sampled is None or name_of(view_of(self.name, raw), raw) in self._sampled:
-                yield self._scenario(parse(self.name, raw))
+            if self._sampled is None or name_of(view_of(raw), raw) in self._sampled:
+                yield self._scenario(parse(raw))
 
     def patched(self, question: Question) -> Question:
         right_letter(question)  # refuses an answer that is no choice
@@ -132,10 +135,10 @@ class MemBench(Published):
         steps: Sequence[Step] = trajectory.steps
         targets = {id(steps[number]) for number in trajectory.targets}
         if self.settings.noise:
-            steps = self._pool.mixed(self.name, trajectory, self.settings.noise)
-        said = _in_order([step for step in steps if step.text])
-        if not said:
-            raise DatasetError(f"{self.name}: {trajectory.name} has no message that says anything; mend the data")
+            steps = self._pool.mixed(trajectory, self.settings.noise)
+        spoken = _in_order([step for step in steps if step.text])
+        if not spoken:
+            raise DatasetError(f"{trajectory.name} has no message that says anything; mend the data")
         events = tuple(
             Event(
                 id=f"m{number:05d}",
@@ -144,9 +147,9 @@ class MemBench(Published):
                 actor="user" if trajectory.view == OBSERVATION else "",
                 session=f"s{step.session + 1:02d}",
             )
-            for number, step in enumerate(said, start=1)
+            for number, step in enumerate(spoken, start=1)
         )
-        evidence = tuple(event.id for event, step in zip(events, said, strict=True) if id(step) in targets)
+        evidence = tuple(event.id for event, step in zip(events, spoken, strict=True) if id(step) in targets)
         return Scenario(
             id=f"stream-{hashlib.sha256(trajectory.name.encode()).hexdigest()[:16]}",
             cluster=f"user {trajectory.user}" if trajectory.user != trajectory.name else trajectory.name,
@@ -192,11 +195,11 @@ class MemBench(Published):
         """CORRECT for the right letter and no other; ABSTAIN for a refusal or nothing, WRONG for the rest."""
         if not answer.strip() or is_abstention(answer):
             return Label(value=ABSTAIN, reason="explicit refusal" if answer.strip() else "no answer")
-        said = letter(answer, options_of(question))
-        if not said.value:
-            return Label(value=WRONG, reason=said.why.replace("none", "no letter", 1))
+        choice = letter(answer, options_of(question))
+        if not choice.value:
+            return Label(value=WRONG, reason=choice.why.replace("none", "no letter", 1))
         right = right_letter(question)
-        return Label(value=CORRECT if said.value == right else WRONG, reason=f"said {said.value}, right is {right}")
+        return Label(value=CORRECT if choice.value == right else WRONG, reason=f"said {choice.value}, right is {right}")
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
@@ -204,7 +207,7 @@ class MemBench(Published):
         check = MemBenchDataCheck()
         asked: Counter[str] = Counter()
         for raw in self._raw():
-            trajectory = parse(self.name, raw)
+            trajectory = parse(raw)
             category = _category(trajectory.view, trajectory.task)
             check.add(trajectory, category)
             asked[category] += self._sampled is None or trajectory.name in self._sampled
@@ -231,7 +234,7 @@ def _in_order(steps: Sequence[Step]) -> list[Step]:
 
 
 def size(tokens: int) -> str:
-    """The bucket of a memory's size: "<1k", then powers of two.
+    """Return the bucket of a memory's size: "<1k", then powers of two.
 
     >>> [size(tokens) for tokens in (999, 1000, 3999, 128_000)]
     ['<1k', '1k-2k', '2k-4k', '128k-256k']
@@ -243,13 +246,13 @@ def size(tokens: int) -> str:
 
 
 def options_of(question: Question) -> Mapping[str, str]:
-    """Letter to text: the last lines of what the reader is asked."""
+    """Return text by letter: the last lines of what the reader is asked."""
     lines = question.reading.splitlines()[-len(LETTERS) :]
     return {line[0]: line[3:] for line in lines}
 
 
 def right_letter(question: Question) -> str:
-    """The published letter, or that of the answer that a gold patch put in its place.
+    """Return the published letter, or that of the answer that a gold patch put in its place.
 
     Raises
     ------

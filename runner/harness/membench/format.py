@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from runner.data.fields import Where, kind
-from runner.harness.membench.source import REFLECTIVE, RawTrajectory
+from runner.data.fields import FieldReader, kind
+from runner.harness.membench.source import REFLECTIVE, RawTrajectory, agent_of
 
 PARTICIPATION: Final = "participation"
 OBSERVATION: Final = "observation"
@@ -43,7 +43,7 @@ _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturda
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the published code stores as one memory. ``text`` is empty where nothing was said."""
+    """One memory as the published code stores it. ``text`` is empty where nothing was said."""
 
     text: str  # without place and time
     place: str
@@ -77,11 +77,11 @@ class Trajectory:
 
     @property
     def subjects(self) -> frozenset[str]:
-        """What the facts that answer the question are about, where the messages say so."""
+        """Subjects of the facts that answer the question, where the messages name them."""
         return frozenset(self.steps[number].subject for number in self.targets) - {""}
 
 
-def view_of(harness: str, raw: RawTrajectory) -> str:
+def view_of(raw: RawTrajectory) -> str:
     """Participation or observation, by the first message that there is.
 
     Raises
@@ -89,7 +89,7 @@ def view_of(harness: str, raw: RawTrajectory) -> str:
     DatasetError
         When there is none, or the file's name or folder says otherwise.
     """
-    where = _where(harness, raw)
+    where = _where(raw)
     item = where.mapping(raw.value, None, ("message_list",))
     messages = where.at(", message_list").list(item["message_list"])
     first = next((part for part in messages if part != []), None)
@@ -101,8 +101,9 @@ def view_of(harness: str, raw: RawTrajectory) -> str:
         view = PARTICIPATION
     else:
         raise where.fail("message_list holds no message" if first is None else "its first message says nothing")
-    if raw.file.agent and _VIEW[raw.file.agent] != view:
-        raise where.fail(f"it is a trajectory of {view}, but the file is {raw.file.agent}'s")
+    agent = agent_of(raw.path)
+    if agent and _VIEW[agent] != view:
+        raise where.fail(f"it is a trajectory of {view}, but the file is {agent}'s")
     return view
 
 
@@ -110,7 +111,7 @@ def name_of(view: str, raw: RawTrajectory) -> str:
     return "/".join(part for part in (view, raw.task, raw.topic, str(raw.number)) if part)
 
 
-def parse(harness: str, raw: RawTrajectory) -> Trajectory:
+def parse(raw: RawTrajectory) -> Trajectory:
     """One trajectory.
 
     Raises
@@ -118,8 +119,8 @@ def parse(harness: str, raw: RawTrajectory) -> Trajectory:
     DatasetError
         On anything that the format does not have. Fields that are not known are not read, and counted.
     """
-    view = view_of(harness, raw)
-    where = _where(harness, raw)
+    view = view_of(raw)
+    where = _where(raw)
     met: Counter[str] = Counter()
     item = where.mapping(raw.value, None, ("message_list", "QA"))
     met.update(f"unknown field '{key[:40]}' of a trajectory, not read" for key in item.keys() - _TRAJECTORY)
@@ -144,7 +145,7 @@ def parse(harness: str, raw: RawTrajectory) -> Trajectory:
     met["fact marked on its message, not ingested"] += sum(bool(step.subject) for step in steps)
     number = item.get("tid", item.get("gid"))
     met["trajectory without a tid"] += number is None
-    user = name_of(view, raw) if number is None else _where(harness, raw).at(", tid").answer(number)[:100]
+    user = name_of(view, raw) if number is None else _where(raw).at(", tid").answer(number)[:100]
     name = name_of(view, raw)
     return Trajectory(
         name=name,
@@ -163,11 +164,11 @@ def parse(harness: str, raw: RawTrajectory) -> Trajectory:
     )
 
 
-def _where(harness: str, raw: RawTrajectory) -> Where:
-    return Where(harness, f"{raw.file.path.name} {'/'.join((raw.task, raw.topic, str(raw.number)))[:100]}", _MEANT)
+def _where(raw: RawTrajectory) -> FieldReader:
+    return FieldReader(f"{raw.path.name} {'/'.join((raw.task, raw.topic, str(raw.number)))[:100]}", _MEANT)
 
 
-def _steps(where: Where, value: object, view: str, met: Counter[str]) -> tuple[Step, ...]:
+def _steps(where: FieldReader, value: object, view: str, met: Counter[str]) -> tuple[Step, ...]:
     parts = where.list(value)
     nested = [isinstance(part, list) for part in parts]
     if any(nested) != all(nested):
@@ -185,7 +186,7 @@ def _steps(where: Where, value: object, view: str, met: Counter[str]) -> tuple[S
     return tuple(steps)
 
 
-def _step(where: Where, value: Any, session: int, view: str, met: Counter[str]) -> Step:
+def _step(where: FieldReader, value: Any, session: int, view: str, met: Counter[str]) -> Step:
     if isinstance(value, str):
         text, place, time = _tail(where, value, met)
         return Step(text.strip(), place, time, session, None, "")
@@ -216,7 +217,7 @@ def _step(where: Where, value: Any, session: int, view: str, met: Counter[str]) 
     )
 
 
-def _tail(where: Where, text: str, met: Counter[str]) -> tuple[str, str, datetime | None]:
+def _tail(where: FieldReader, text: str, met: Counter[str]) -> tuple[str, str, datetime | None]:
     """A text, and the place and time that stand at its end."""
     match = _TAIL.search(text)
     if match is None:
@@ -224,7 +225,7 @@ def _tail(where: Where, text: str, met: Counter[str]) -> tuple[str, str, datetim
     return text[: match.start()], match[1].strip(), _time(where, match[2], met)
 
 
-def _time(where: Where, value: object, met: Counter[str]) -> datetime | None:
+def _time(where: FieldReader, value: object, met: Counter[str]) -> datetime | None:
     if value is None or value == "":
         return None
     match = _TIME.fullmatch(where.text(value).strip())
@@ -239,7 +240,7 @@ def _time(where: Where, value: object, met: Counter[str]) -> datetime | None:
     return found
 
 
-def _options(where: Where, value: object, met: Counter[str]) -> dict[str, str]:
+def _options(where: FieldReader, value: object, met: Counter[str]) -> dict[str, str]:
     choices = where.mapping(value, LETTERS, LETTERS)
     options = {letter: _spelled(where.at(f" {letter}"), choices[letter]) for letter in LETTERS}
     met["choice that is empty"] += sum(text == _NOTHING for text in options.values())
@@ -249,7 +250,7 @@ def _options(where: Where, value: object, met: Counter[str]) -> dict[str, str]:
 _NOTHING: Final = "(nothing)"
 
 
-def _spelled(where: Where, value: object) -> str:
+def _spelled(where: FieldReader, value: object) -> str:
     """A choice on one line, whatever it is in the file."""
     if isinstance(value, list):
         return ", ".join(_spelled(where, part) for part in value) or _NOTHING
@@ -259,7 +260,7 @@ def _spelled(where: Where, value: object) -> str:
 
 
 def _targets(
-    where: Where, value: object, steps: Sequence[Step], met: Counter[str]
+    where: FieldReader, value: object, steps: Sequence[Step], met: Counter[str]
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """The steps that hold the answer, and the targets that are none."""
     found: dict[int, None] = {}
@@ -277,7 +278,7 @@ def _targets(
     return tuple(found), tuple(unresolved)
 
 
-def _resolved(where: Where, target: object, steps: Sequence[Step], met: Counter[str]) -> int | None:
+def _resolved(where: FieldReader, target: object, steps: Sequence[Step], met: Counter[str]) -> int | None:
     pair = target if isinstance(target, list) and len(target) == 2 else [target, None]
     step, session = pair
     if type(step) is not int or not (session is None or type(session) is int):

@@ -41,7 +41,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from runner.config import Dataset, Strict, did_you_mean
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.data.tables import rows
 from runner.errors import ConfigError, DatasetError
 from runner.harness._base.longmemeval_questions import RUBRICS, rubric_of
@@ -52,10 +52,10 @@ from runner.harness.memoryagentbench.format import MEANT
 from runner.harness.memoryagentbench.history import History, history_of
 from runner.harness.memoryagentbench.movies import Movies, recall, recommended
 from runner.harness.memoryagentbench.rules import answer_given, contains, first_line, matches, published
-from runner.harness.memoryagentbench.source import Found, columns, find
-from runner.score.lexical import is_abstention, rouge_l
-from runner.score.retrieval import profile, ranked_sources
-from runner.types import ABSTAIN, CORRECT, WRONG, Gold, Hit, Label, Question, Scenario
+from runner.harness.memoryagentbench.source import RowFiles, columns, find
+from runner.score.lexical import ROUGE_L_F1, ROUGE_L_RECALL, TOKEN_F1, is_abstention, rouge_l
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
+from runner.types import ABSTAIN, CORRECT, WRONG, Gold, Hit, Label, Metric, Question, Scenario
 
 SOURCE: Final = "source"  # tag: the sub-dataset
 TYPE: Final = "question_type"  # tag of LongMemEval's questions
@@ -96,13 +96,22 @@ class MemoryAgentBench(Published):
     prompts = tuple(task.prompt for task in mab.TASKS)
     rubrics = (*RUBRICS, _SUMMARY)
     rules = (mab.SUBSTRING, mab.EXACT, mab.RECALL, mab.EXACT + _UPSTREAM, mab.RECALL + _UPSTREAM)
+    metrics = (
+        *profile_metrics(),
+        Metric("exact_match", share=True, shown="never"),
+        Metric("substring_exact_match", share=True, shown="never"),
+        TOKEN_F1,
+        Metric("recsys_recall@K", share=True, shown="never"),
+        ROUGE_L_RECALL,
+        ROUGE_L_F1,
+    )
     Settings = MemoryAgentBenchSettings
     settings: MemoryAgentBenchSettings
 
     # --- data ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> RowFiles:
         wanted = not self.settings.sources or any(
             fnmatchcase(mab.MOVIES.prefix + "_full", name) or name.startswith(mab.MOVIES.prefix)
             for name in self.settings.sources
@@ -114,28 +123,28 @@ class MemoryAgentBench(Published):
     def _movies(self) -> Movies:
         if self._found.movies is None:
             raise DatasetError(
-                f"{self.name}: the movies of {mab.MOVIES.prefix} are ids, and entity2id.json, which names them, is not "
+                f"the movies of {mab.MOVIES.prefix} are ids, and entity2id.json, which names them, is not "
                 "beside the data; give it with harness.settings.movies.path=FILE, or choose sub-datasets without it "
                 "(harness.settings.sources=[icl_*,eventqa_*])"
             )
-        return Movies.read(self.name, self._found.movies)
+        return Movies.read(self._found.movies)
 
-    def verified(self) -> Found:
+    def verified(self) -> RowFiles:
         return self._found
 
     def _rows(self) -> Iterator[tuple[str, mab.ContextRow]]:
         """Every chosen row that asks something, with the name of its scenario, which counts rows of its source."""
         seen: Counter[str] = Counter()
-        for file in self._found.files:
-            for number, value in enumerate(rows(self.name, file, columns)):
+        for file in self._found.paths:
+            for number, value in enumerate(rows(file, columns)):
                 place = f"{file.name}, row {number}"
-                source = mab.source_of(Where(self.name, place, MEANT), value)
+                source = mab.source_of(FieldReader(place, MEANT), value)
                 name = f"{re.sub(r'[^A-Za-z0-9_.-]', '', source)[:80]}-{seen[source]}"
                 seen[source] += 1
                 if self._chosen(source):
-                    yield name, mab.parse(self.name, place, value)
+                    yield name, mab.parse(place, value)
         if not seen:
-            raise DatasetError(f"{self.name}: the data holds no row; give another copy with harness.dataset.path")
+            raise DatasetError("the data holds no row; give another copy with harness.dataset.path")
         for pattern in self.settings.sources:
             if not any(fnmatchcase(source, pattern) or source == pattern for source in seen):
                 hint = did_you_mean(pattern, seen)
@@ -153,7 +162,7 @@ class MemoryAgentBench(Published):
         return (self._scenario(name, row, self._history(name, row)) for name, row in asking)
 
     def _history(self, name: str, row: mab.ContextRow) -> History:
-        return history_of(Where(self.name, name, MEANT), row, self.settings.chunk_tokens)
+        return history_of(FieldReader(name, MEANT), row, self.settings.chunk_tokens)
 
     def _scenario(self, name: str, row: mab.ContextRow, history: History) -> Scenario:
         return Scenario(
@@ -200,7 +209,7 @@ class MemoryAgentBench(Published):
         name = self._movies.names.get(int(number)) if number.strip().isdecimal() else None
         if name is None:
             raise DatasetError(
-                f"{self.name}: question {question} wants the movie '{number[:40]}', which {self._found.movies} does "
+                f"question {question} wants the movie '{number[:40]}', which {self._found.movies} does "
                 "not have; the two belong to different releases"
             )
         return name

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.harness._base.longmemeval_questions import ABSTENTION, TYPES, moment
 from runner.harness.memoryagentbench.chats import labelled
 
@@ -93,7 +93,7 @@ class ContextRow:
     met: Counter[str]  # traps, and how often
 
 
-def source_of(where: Where, value: object) -> str:
+def source_of(where: FieldReader, value: object) -> str:
     """The name of a row's sub-dataset.
 
     Raises
@@ -106,13 +106,11 @@ def source_of(where: Where, value: object) -> str:
     return where.at(", metadata.source").text(metadata["source"])
 
 
-def parse(harness: str, place: str, value: object) -> ContextRow:
+def parse(place: str, value: object) -> ContextRow:
     """One row of the data.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     place
         Where it stands, for messages ("Conflict_Resolution.parquet, row 3").
     value
@@ -123,11 +121,11 @@ def parse(harness: str, place: str, value: object) -> ContextRow:
     DatasetError
         On an unknown field, sub-dataset or question type, a malformed date, or lists that do not run parallel.
     """
-    where = Where(harness, place, MEANT)
+    where = FieldReader(place, MEANT)
     row = where.mapping(value, _FIELDS, _FIELDS)
     metadata = where.at(", metadata").mapping(row["metadata"], _METADATA, ("source",))
     source = where.at(", metadata.source").text(metadata["source"])
-    where = Where(harness, f"{place} ({source[:60]})", MEANT)
+    where = FieldReader(f"{place} ({source[:60]})", MEANT)
     task = next((task for task in TASKS if source.startswith(task.prefix)), None)
     if task is None:
         raise where.fail(f"unknown sub-dataset '{source[:60]}'")
@@ -147,7 +145,7 @@ def parse(harness: str, place: str, value: object) -> ContextRow:
     )
 
 
-def _pairs(where: Where, row: Mapping[str, Any], met: Counter[str]) -> list[tuple[str, tuple[str, ...]]]:
+def _pairs(where: FieldReader, row: Mapping[str, Any], met: Counter[str]) -> list[tuple[str, tuple[str, ...]]]:
     """Every question that is asked, with the aliases of its answer, each once."""
     questions = [where.at(", questions").text(item) for item in where.at(", questions").list(row["questions"])]
     answers = where.at(", answers").list(row["answers"])
@@ -168,7 +166,7 @@ def _pairs(where: Where, row: Mapping[str, Any], met: Counter[str]) -> list[tupl
     ]
 
 
-def _aliases(where: Where, value: object, met: Counter[str]) -> tuple[str, ...]:
+def _aliases(where: FieldReader, value: object, met: Counter[str]) -> tuple[str, ...]:
     """The texts below ``value``, however deep the lists, each once."""
     flat: list[str] = []
     stack = [value]
@@ -187,7 +185,7 @@ def _aliases(where: Where, value: object, met: Counter[str]) -> tuple[str, ...]:
 
 
 def _question(
-    where: Where,
+    where: FieldReader,
     task: Task,
     metadata: Mapping[str, Any],
     number: int,
@@ -233,20 +231,20 @@ def _searched(task: Task, text: str) -> str:
     return (_OUTPUT.sub("", text[found.end() :]).strip() if found else "") or text.strip()
 
 
-def _at(where: Where, metadata: Mapping[str, Any], key: str, number: int) -> Any:
+def _at(where: FieldReader, metadata: Mapping[str, Any], key: str, number: int) -> Any:
     values = _listed(where, metadata, key)
     if values and number >= len(values):
         raise where.fail(f"{key} has {len(values)} items, fewer than there are questions")
     return values[number] if values else None
 
 
-def _listed(where: Where, metadata: Mapping[str, Any], key: str) -> Sequence[Any]:
+def _listed(where: FieldReader, metadata: Mapping[str, Any], key: str) -> Sequence[Any]:
     """A list of the metadata; none where it is absent or null."""
     value = metadata.get(key)
     return [] if value is None else where.at(f", {key}").list(value)
 
 
-def _now(where: Where, value: object, text: str, met: Counter[str]) -> datetime | None:
+def _now(where: FieldReader, value: object, text: str, met: Counter[str]) -> datetime | None:
     """Return when a question is asked: as the metadata says, else as its text does."""
     stated = _ASKED_AT.search(text)
     if value is None and stated is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.harness.memoryagentbench.chats import Chats, chats
 from runner.harness.memoryagentbench.chunks import chunks
 from runner.harness.memoryagentbench.format import CHATS, ContextRow
@@ -22,7 +22,7 @@ class History:
     met: Counter[str]  # traps, and how often
 
 
-def history_of(where: Where, row: ContextRow, tokens: int) -> History:
+def history_of(where: FieldReader, row: ContextRow, tokens: int) -> History:
     """Return the context of a row in chunks of so many tokens; white space alone makes no chunk."""
     met: Counter[str] = Counter()
     context = chats(where, row.context, met) if row.task is CHATS else Chats(row.context)

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from runner.data.source import decode_json, unreadable
+from runner.data.source import decode_json, read_bytes
 from runner.errors import DatasetError
 
 _BRACKETS: Final = re.compile(r"\([^()]*\)")
@@ -44,28 +44,24 @@ class Movies:
         self._nearest = lru_cache(maxsize=100_000)(self._search)
 
     @classmethod
-    def read(cls, harness: str, path: Path) -> Movies:
-        """The mapping of a file.
+    def read(cls, path: Path) -> Movies:
+        """Read the mapping from a file.
 
         Raises
         ------
         DatasetError
             When it cannot be read, or is no mapping of names to whole numbers.
         """
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise unreadable(harness, path, error) from None
-        value = decode_json(harness, str(path), data)
+        value = decode_json(str(path), read_bytes(path))
         if not isinstance(value, dict) or not value or any(type(number) is not int for number in value.values()):
             raise DatasetError(
-                f"{harness}: {path} is no mapping of movies to whole numbers; give the published entity2id.json with "
+                f"{path} is no mapping of movies to whole numbers; give the published entity2id.json with "
                 "harness.settings.movies.path=FILE"
             )
         return cls(value)
 
     def nearest(self, name: str) -> str:
-        """The name with the smallest edit distance, case aside; of several, the first in the file."""
+        """Return the name with the smallest edit distance, case aside; of several, the first in the file."""
         return self._nearest(name.lower()[:_LONGEST])
 
     def _search(self, wanted: str) -> str:
@@ -103,7 +99,7 @@ class Movies:
 
 
 def _bag(text: str) -> Any:
-    """How often each letter occurs; letters share places, which makes two bags no less alike than they are."""
+    """Count each letter. Letters share places, which can only make two bags more alike than they are."""
     import numpy as np
 
     return np.bincount([ord(letter) % _BAG for letter in text], minlength=_BAG).astype(np.int16)
@@ -126,7 +122,7 @@ def _distances(codes: Any, lengths: Any, wanted: str) -> Any:
 
 
 def title(resource: str) -> str:
-    """The name in a resource.
+    """Return the name in a resource.
 
     >>> title("<http://dbpedia.org/resource/Fargo_(1996_film)>")
     'Fargo'
@@ -136,7 +132,7 @@ def title(resource: str) -> str:
 
 
 def recommended(answer: str, *, upstream: bool = False) -> list[str]:
-    r"""The titles that an answer lists, best first, their numbers and what stands in brackets dropped.
+    r"""Return the titles that an answer lists, best first, their numbers and what stands in brackets dropped.
 
     Lines from the one that begins with 1; without such a line, all lines, or what a single line has between commas. A
     line with nothing in it is no title. ``upstream``: as the published code has it, which starts after the first "1."
@@ -159,6 +155,6 @@ def _clean(number: re.Pattern[str], line: str) -> str:
     return " ".join(number.sub("", _BRACKETS.sub("", line.strip())).split())
 
 
-def recall(said: Sequence[str], gold: Sequence[str], depth: int) -> float:
-    """Share of the gold movies among the first ``depth`` that were said."""
-    return sum(name in said[:depth] for name in gold) / len(gold)
+def recall(named: Sequence[str], gold: Sequence[str], depth: int) -> float:
+    """Return the share of the gold movies among the first ``depth`` that were named."""
+    return sum(name in named[:depth] for name in gold) / len(gold)

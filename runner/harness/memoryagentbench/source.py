@@ -1,4 +1,4 @@
-"""Where MemoryAgentBench's rows come from: four Parquet files, one a competency, and the movies of one task.
+"""The source of MemoryAgentBench's rows: four Parquet files, one per competency, and the movies of one task.
 
 ``harness.dataset.path`` may name the folder that holds the four files (or its parent, as the published repository has
 them in ``data``), or one file, Parquet, a JSON list or JSON lines: then that file is all the data. Without it the
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from runner.config import Dataset
-from runner.data.files_ import combined, published_name
-from runner.data.source import LargeFile, looked_at, verified
+from runner.data.source import DataFiles, joined, locate, looked_at, published_name
 from runner.errors import DatasetError
 
 MOVIES: Final = "entity2id.json"
@@ -25,13 +24,10 @@ COLUMNS: Final = (  # no other is read: demo, previous_events and the ids of pai
 
 
 @dataclass(frozen=True)
-class Found:
-    """The data on disk, verified. ``movies`` is ``None`` where the mapping is not at hand."""
+class RowFiles(DataFiles):
+    """Files of rows; the digest also covers ``movies``, which is ``None`` where the mapping is not at hand."""
 
-    files: tuple[Path, ...]
-    movies: Path | None
-    sha256: str
-    pinned: bool
+    movies: Path | None = None
 
 
 def columns(names: Sequence[str]) -> list[str]:
@@ -39,13 +35,13 @@ def columns(names: Sequence[str]) -> list[str]:
     return [name for name in names if name in COLUMNS]
 
 
-def find(harness: str, dataset: Dataset, more: Sequence[Dataset], movies: Dataset | None) -> Found:
+def find(benchmark: str, dataset: Dataset, more: Sequence[Dataset], movies: Dataset | None) -> RowFiles:
     """Find, download and verify.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
+    benchmark
+        Its name, part of the names in the cache.
     dataset, more
         The data, and its further files. With a local copy, ``dataset.sha256`` of ``None`` takes all of it unpinned.
     movies
@@ -59,22 +55,17 @@ def find(harness: str, dataset: Dataset, more: Sequence[Dataset], movies: Datase
     parts = [dataset, *more]
     beside: Path | None = None
     if dataset.path is not None:
-        path = looked_at(harness, dataset.path)
+        path = looked_at(dataset.path)
         beside = path if path.is_dir() else path.parent
-        parts = _folder(harness, path, parts) if path.is_dir() else [_alone(path, parts)]
-    files = [verified(harness, part) for part in parts]
-    mapping = None if movies is None else _movies(harness, movies, beside, unpinned=dataset.sha256 is None)
-    everything = [*files, *([mapping] if mapping else [])]
-    one = len(everything) == 1
-    return Found(
-        files=tuple(file.path for file in files),
-        movies=mapping.path if mapping else None,
-        sha256=files[0].sha256 if one else combined([(str(at), file.sha256) for at, file in enumerate(everything)]),
-        pinned=all(file.pinned for file in everything),
-    )
+        parts = _folder(path, parts) if path.is_dir() else [_alone(path, parts)]
+    files = [locate(benchmark, part) for part in parts]
+    mapping = None if movies is None else _movies(benchmark, movies, beside, unpinned=dataset.sha256 is None)
+    whole = joined([*files, *([mapping] if mapping else [])])
+    rows = whole.paths[: len(files)]
+    return RowFiles(rows, whole.sha256, whole.pinned, movies=mapping.path if mapping else None)
 
 
-def _folder(harness: str, path: Path, parts: Sequence[Dataset]) -> list[Dataset]:
+def _folder(path: Path, parts: Sequence[Dataset]) -> list[Dataset]:
     """The parts as they lie in a folder, each with its own pin unless the data is taken unpinned."""
     names = [published_name(part) for part in parts]
     for root in (path, path / "data"):
@@ -83,12 +74,12 @@ def _folder(harness: str, path: Path, parts: Sequence[Dataset]) -> list[Dataset]
         missing = [name for name in names if not (root / name).is_file()]
         if missing:
             raise DatasetError(
-                f"{harness}: {root} lacks {', '.join(missing)} of {len(names)} files; put them there, or name one file "
+                f"{root} lacks {', '.join(missing)} of {len(names)} files; put them there, or name one file "
                 f"to use it alone (harness.dataset.path={root / next(n for n in names if n not in missing)})"
             )
         return [_at(part, root / name, parts[0]) for part, name in zip(parts, names, strict=True)]
     raise DatasetError(
-        f"{harness}: {path} holds none of {', '.join(names)}, nor does its folder 'data'; name the folder or the one "
+        f"{path} holds none of {', '.join(names)}, nor does its folder 'data'; name the folder or the one "
         "file that does (harness.dataset.path)"
     )
 
@@ -104,7 +95,7 @@ def _at(part: Dataset, path: Path, first: Dataset) -> Dataset:
     return part.model_copy(update={"path": str(path), "sha256": pin})
 
 
-def _movies(harness: str, movies: Dataset, beside: Path | None, *, unpinned: bool) -> LargeFile | None:
+def _movies(benchmark: str, movies: Dataset, beside: Path | None, *, unpinned: bool) -> DataFiles | None:
     if movies.path is None and beside is not None:
         # A local copy is not completed from elsewhere: what is not there is told when it is needed.
         local = next((root / MOVIES for root in (beside, beside.parent) if (root / MOVIES).is_file()), None)
@@ -113,4 +104,4 @@ def _movies(harness: str, movies: Dataset, beside: Path | None, *, unpinned: boo
         movies = movies.model_copy(update={"path": str(local)})
     if unpinned and beside is not None:
         movies = movies.model_copy(update={"sha256": None})
-    return verified(harness, movies) if movies.path or movies.url else None
+    return locate(benchmark, movies) if movies.path or movies.url else None

@@ -25,14 +25,14 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from runner.config import Strict
-from runner.data.source import LargeFile, verified
-from runner.errors import DatasetError
+from runner.data.source import DataFiles, locate
+from runner.errors import DatasetError, Remedy
 from runner.harness._base.published import Published
 from runner.harness.msc_dmr.data_check import MscDataCheck
 from runner.harness.msc_dmr.format import MscRow, read_rows
-from runner.score.answer_words import answer_recall
-from runner.score.lexical import rouge_l
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.answer_words import ANSWER_HELD, ANSWER_RECALL, answer_recall
+from runner.score.lexical import ROUGE_L_RECALL, rouge_l
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 NOW: Final = datetime(2023, 10, 12, 12)  # the day the paper appeared; the data has no date of its own
@@ -56,25 +56,25 @@ class MscDmr(Published):
     cluster = "conversation"
     prompts = (_OWN,)
     rubrics = (_OWN,)
+    metrics = (*profile_metrics(), ROUGE_L_RECALL, ANSWER_RECALL, ANSWER_HELD)
+    documents = False
     Settings = MscDmrSettings
     settings: MscDmrSettings
 
     @cached_property
-    def _file(self) -> LargeFile:
-        return verified(self.name, self.config.dataset)
+    def _file(self) -> DataFiles:
+        return locate(self.name, self.config.dataset)
 
-    def verified(self) -> LargeFile:
+    def verified(self) -> DataFiles:
         return self._file
 
     def _rows(self) -> Iterator[tuple[str, MscRow]]:
         """Every row with the name of its scenario: its place in the file, for the rows have no id of their own."""
         place = -1
-        for place, row in enumerate(read_rows(self.name, self._file.path)):
+        for place, row in enumerate(read_rows(self._file.path)):
             yield f"{_DMR}-{place:04d}", row
         if place < 0:
-            raise DatasetError(
-                f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
-            )
+            raise DatasetError(f"{self._file.path} holds no question", Remedy.OTHER)
 
     def scenarios(self) -> Iterator[Scenario]:
         return (self._scenario(name, row) for name, row in self._rows())

@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.data.jsonl import json_lines
 
 SPEAKERS: Final = ("Speaker 1", "Speaker 2")
@@ -68,7 +68,7 @@ class MscRow:
     met: Counter[str]  # traps, and how often
 
 
-def read_rows(harness: str, path: Path) -> Iterator[MscRow]:
+def read_rows(path: Path) -> Iterator[MscRow]:
     """The rows of the file, in its order; memory is that of one row.
 
     Raises
@@ -77,10 +77,10 @@ def read_rows(harness: str, path: Path) -> Iterator[MscRow]:
         When the file cannot be read, or a field that is read is missing or of another kind. Fields that are not known
         are not read, and counted.
     """
-    return (_row(Where(harness, f"line {number}", _MEANT), value) for number, value in json_lines(harness, path))
+    return (_row(FieldReader(f"line {number}", _MEANT), value) for number, value in json_lines(path))
 
 
-def _row(where: Where, value: object) -> MscRow:
+def _row(where: FieldReader, value: object) -> MscRow:
     row = where.mapping(value, None, _REQUIRED)
     met: Counter[str] = Counter(f"unknown field '{key[:40]}', not read" for key in row if key not in _KNOWN)
     earlier = where.at(", previous_dialogs").list(row["previous_dialogs"])
@@ -104,7 +104,7 @@ def _conversation(metadata: object) -> str:
     return str(name).strip() if isinstance(name, str | int) and not isinstance(name, bool) else ""
 
 
-def _earlier(where: Where, values: Sequence[object], met: Counter[str]) -> list[Session]:
+def _earlier(where: FieldReader, values: Sequence[object], met: Counter[str]) -> list[Session]:
     """The sessions before the current one, each as long before it as the gaps after it add up to."""
     gaps: list[timedelta] = []
     raw: list[dict[str, Any]] = []
@@ -128,7 +128,7 @@ def _earlier(where: Where, values: Sequence[object], met: Counter[str]) -> list[
     return found
 
 
-def _current(where: Where, value: object, place: int, met: Counter[str]) -> Session:
+def _current(where: FieldReader, value: object, place: int, met: Counter[str]) -> Session:
     turns = _turns(where.at(", dialog"), f"s{place}", value, met)
     met["turn of the current session that names no speaker, taken to alternate"] += sum(
         turn.get("id") is None for turn in where.list(value)
@@ -141,7 +141,7 @@ def _current(where: Where, value: object, place: int, met: Counter[str]) -> Sess
     return Session(f"s{place}", timedelta(), turns)
 
 
-def _turns(where: Where, session: str, value: object, met: Counter[str]) -> tuple[Turn, ...]:
+def _turns(where: FieldReader, session: str, value: object, met: Counter[str]) -> tuple[Turn, ...]:
     found = []
     for number, entry in enumerate(where.list(value), start=1):
         here = where.at(f", turn {number}")
@@ -160,7 +160,7 @@ def _turns(where: Where, session: str, value: object, met: Counter[str]) -> tupl
     return tuple(found)
 
 
-def _gap(where: Where, number: object, unit: object) -> timedelta:
+def _gap(where: FieldReader, number: object, unit: object) -> timedelta:
     """The time to the next session; months are 30 days and years 365, as no calendar is given."""
     name = unit.strip().lower().removesuffix("s") if isinstance(unit, str) else ""
     if type(number) is not int or not 0 <= number < 10_000 or name not in _HOURS:

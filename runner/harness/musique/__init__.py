@@ -12,10 +12,10 @@ copies are mirrors of its files with the same digests. ``harness=musique`` is th
   F1 are metrics either way, the official ones, over the answerable rows.
 - ``support_f1@all`` takes what was delivered for what the official script calls the predicted supporting paragraphs: a
   fixed number of hits against two to four, so that it is no published support F1.
-- The official scores of the full set join two rows: :func:`runner.score.musique.group_scores` makes them of recorded
-  rows. Their row-wise part is here: ``sufficiency``, and ``answer_sufficiency_f1``, which is the F1 of an answerable
-  row that was answered and 1 for an unanswerable one that was declined. Whether a system thinks that it can answer is
-  a field of its own there, and here read off an explicit refusal.
+- The official scores of the full set join two rows (:mod:`runner.harness.musique.score`): a summary makes them of
+  recorded rows. Their row-wise part is here: ``sufficiency``, and ``answer_sufficiency_f1``, which is the F1 of an
+  answerable row that was answered and 1 for an unanswerable one that was declined. Whether a system thinks that it can
+  answer is a field of its own there, and here read off an explicit refusal.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from runner.config import Strict
-from runner.data.source import LargeFile, verified
-from runner.errors import DatasetError
+from runner.data.source import DataFiles, locate
+from runner.errors import DatasetError, Remedy
 from runner.harness._base.published import Published
 from runner.harness.musique.data_check import MusiqueDataCheck
 from runner.harness.musique.format import COMPOSITIONS, HOPS, MusiqueRow, read_rows
+from runner.harness.musique.score import GROUP_ANSWER_F1, METRICS, SUFFICIENCY, SUFFICIENT_F1, SUPPORT_F1, support_f1
 from runner.score.lexical import exact_match, is_abstention, token_f1
-from runner.score.musique import ANSWER_F1, GROUP_ANSWER_F1, SUFFICIENCY, SUPPORT_F1, support_f1
-from runner.score.retrieval import profile, ranked_sources
+from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.stats.allocation import drawn
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
@@ -68,19 +68,19 @@ class MuSiQue(Published):
     prompts = ("musique",)
     rules = (_RULE,)
     tags = ("composition", "answerable")
-    paired = True  # of the full set; the other has no twins
+    metrics = (*profile_metrics(), *METRICS)
     Settings = MuSiQueSettings
     settings: MuSiQueSettings
 
     @cached_property
-    def _file(self) -> LargeFile:
-        return verified(self.name, self.config.dataset, PUBLISHED)
+    def _file(self) -> DataFiles:
+        return locate(self.name, self.config.dataset, PUBLISHED)
 
     @property
     def _full(self) -> bool:
         return self.settings.set == "full"
 
-    def verified(self) -> LargeFile:
+    def verified(self) -> DataFiles:
         return self._file
 
     @property
@@ -90,7 +90,7 @@ class MuSiQue(Published):
     # --- which rows ------------------------------------------------------------------------------------------------
 
     def _rows(self) -> Iterator[MusiqueRow]:
-        return read_rows(self.name, self._file.path)
+        return read_rows(self._file.path)
 
     @cached_property
     def _chosen(self) -> frozenset[str]:
@@ -106,23 +106,21 @@ class MuSiQue(Published):
         by_hops: dict[str, list[str]] = {}
         for row in self._rows():
             if row.key in keys:
-                raise DatasetError(f"{self.name}: two rows of {row.id} have the same paragraphs; keep one of them")
+                raise DatasetError(f"two rows of {row.id} have the same paragraphs; keep one of them")
             keys.add(row.key)
             if row.id not in counts:
                 counts[row.id] = Counter()
                 by_hops.setdefault(row.hops if self.settings.stratify == "hops" else "", []).append(row.id)
             counts[row.id][row.answerable] += 1
         if not counts:
-            raise DatasetError(
-                f"{self.name}: {self._file.path} holds no question; give another copy with harness.dataset.path=FILE"
-            )
-        _complete(self.name, counts, full=self._full)
+            raise DatasetError(f"{self._file.path} holds no question", Remedy.OTHER)
+        _complete(counts, full=self._full)
         size = self.settings.sample
         if size is None:
             return frozenset(counts)
         if size > len(counts):
             raise DatasetError(
-                f"{self.name}: harness.settings.sample is {size}, and the data has {len(counts)} "
+                f"harness.settings.sample is {size}, and the data has {len(counts)} "
                 f"{'pairs' if self._full else 'questions'}; take fewer, or null for all"
             )
         return drawn(by_hops, size, self.settings.seed)
@@ -167,7 +165,7 @@ class MuSiQue(Published):
         """
         if axis == "recall":
             return f"fraction@{self.config.k}"
-        return GROUP_ANSWER_F1 if self._full else "answer_f1"
+        return GROUP_ANSWER_F1.name if self._full else "answer_f1"
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
         """Retrieval metrics over the supporting paragraphs, and their F1 with all that was delivered.
@@ -179,7 +177,7 @@ class MuSiQue(Published):
         metrics = profile(ranked, evidence, self.config.k)
         measurable = ranked is not None and bool(evidence)
         found = {source for item in ranked or () for source in item}
-        return metrics | {SUPPORT_F1: support_f1(found, evidence) if measurable else None}
+        return metrics | {SUPPORT_F1.name: support_f1(found, evidence) if measurable else None}
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """``answer_em`` and ``answer_f1`` against the best alias; in the full set also what a pair is made of."""
@@ -191,7 +189,7 @@ class MuSiQue(Published):
         }
         if self._full:
             seen = float(is_abstention(answer) == gold.abstain)
-            metrics |= {SUFFICIENCY: seen, ANSWER_F1: seen if f1 is None else seen * f1}
+            metrics |= {SUFFICIENCY.name: seen, SUFFICIENT_F1.name: seen if f1 is None else seen * f1}
         return metrics
 
     def grade(self, question: Question, answer: str) -> Label:
@@ -225,13 +223,13 @@ class MuSiQue(Published):
         return lines
 
 
-def _complete(harness: str, rows: dict[str, Counter[bool]], *, full: bool) -> None:
+def _complete(rows: dict[str, Counter[bool]], *, full: bool) -> None:
     """Hold every id to the rows of its set: one that can be answered, or that and its twin that cannot."""
     if full:
         odd = [name for name, counted in rows.items() if counted != _TWICE]
         if odd:
             raise DatasetError(
-                f"{harness}: {len(odd)} of {len(rows)} ids have not exactly two rows, one answerable and one not "
+                f"{len(odd)} of {len(rows)} ids have not exactly two rows, one answerable and one not "
                 f"(first: {odd[0]}, with {rows[odd[0]].total()}); a set of answerable questions is harness=musique or "
                 "harness.settings.set=answerable"
             )
@@ -239,13 +237,11 @@ def _complete(harness: str, rows: dict[str, Counter[bool]], *, full: bool) -> No
     for name, counted in rows.items():
         if counted[False]:
             raise DatasetError(
-                f"{harness}: {name} has an unanswerable row, and harness.settings.set=answerable has none; the full "
+                f"{name} has an unanswerable row, and harness.settings.set=answerable has none; the full "
                 "set is harness=musique_full or harness.settings.set=full"
             )
         if counted[True] > 1:
-            raise DatasetError(
-                f"{harness}: {name} stands {counted[True]} times in the answerable set; keep one of them"
-            )
+            raise DatasetError(f"{name} stands {counted[True]} times in the answerable set; keep one of them")
 
 
 HARNESS = MuSiQue

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from runner.data.fields import Where
+from runner.data.fields import FieldReader
 from runner.data.jsonl import json_lines
 
 HOPS: Final = ("2hop", "3hop", "4hop")
@@ -65,7 +65,7 @@ class MusiqueRow:
         return tuple(paragraph for paragraph in self.paragraphs if paragraph.supporting)
 
 
-def read_rows(harness: str, path: Path) -> Iterator[MusiqueRow]:
+def read_rows(path: Path) -> Iterator[MusiqueRow]:
     """The rows of the file, in its order; memory is that of one row.
 
     Raises
@@ -74,17 +74,17 @@ def read_rows(harness: str, path: Path) -> Iterator[MusiqueRow]:
         When the file cannot be read, and on anything that the format does not have: a missing or unknown field, an id
         of another shape, a value of another kind; and on a row of the test split, whose answers are withheld.
     """
-    return (_row(harness, number, value) for number, value in json_lines(harness, path))
+    return (_row(number, value) for number, value in json_lines(path))
 
 
-def _row(harness: str, number: int, value: object) -> MusiqueRow:
-    where = Where(harness, f"line {number}", _MEANT)
+def _row(number: int, value: object) -> MusiqueRow:
+    where = FieldReader(f"line {number}", _MEANT)
     item = where.mapping(value, None, ("id", "paragraphs", "question"))
     if "answer" not in item and "answerable" not in item:
         raise where.fail("there is no answer: those of the test split are withheld, take dev or train")
     item = where.mapping(value, _KNOWN, _REQUIRED)
     name = where.at(", id").text(item["id"])
-    where = Where(harness, f"question {name[:80]}", _MEANT)
+    where = FieldReader(f"question {name[:80]}", _MEANT)
     shape = _ID.fullmatch(name)
     if shape is None:
         raise where.fail(f"the id does not begin with one of {', '.join(COMPOSITIONS)} and two underscores")
@@ -110,7 +110,7 @@ def _row(harness: str, number: int, value: object) -> MusiqueRow:
     return found
 
 
-def _answers(where: Where, item: dict[str, Any], met: Counter[str]) -> tuple[str, ...]:
+def _answers(where: FieldReader, item: dict[str, Any], met: Counter[str]) -> tuple[str, ...]:
     """The answer and its aliases, each once; an unanswerable row may have none."""
     here = where.at(", answer")
     gold = here.answer(item["answer"]) if item["answerable"] else here.text(item["answer"], empty=True)
@@ -120,7 +120,7 @@ def _answers(where: Where, item: dict[str, Any], met: Counter[str]) -> tuple[str
     return tuple(dict.fromkeys(text for text in (gold.strip(), *others) if text))
 
 
-def _paragraphs(where: Where, name: str, value: object, met: Counter[str]) -> tuple[tuple[Paragraph, ...], str]:
+def _paragraphs(where: FieldReader, name: str, value: object, met: Counter[str]) -> tuple[tuple[Paragraph, ...], str]:
     """Paragraphs by digest, named by their place in that order, and the digest of them all."""
     found: list[tuple[str, str, str, bool]] = []
     indices: list[int] = []

@@ -26,12 +26,13 @@ from pydantic import Field
 
 from runner.config import HarnessConfig, Strict
 from runner.data.fields import one_line, some
-from runner.data.source import SourceFile, read_source
+from runner.data.source import DataFiles, locate
 from runner.errors import ConfigError, DatasetError
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.harness._base.faults import faults_of
 from runner.harness.retrieval_recall.corpus import memories, read_corpus
 from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled
-from runner.score.retrieval import best_cos_rank, profile, ranked_sources
+from runner.score.retrieval import BEST_COS_RANK, best_cos_rank, profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
 CORPUS: Final = "corpus"  # the scenario of a corpus that is given
@@ -43,7 +44,7 @@ _WHERE: Final = (
 
 
 class RecallSettings(Strict):
-    """What is searched: exactly one of the two."""
+    """The corpus that is searched: exactly one of the two."""
 
     namespace: Annotated[str, Field(min_length=1)] | None = None
     # Not in the instrument, which has the content of the file: it may lie elsewhere on another machine.
@@ -54,6 +55,8 @@ class RecallSettings(Strict):
 class RetrievalRecall(Harness):
     name = "retrieval_recall"
     cluster = "group"
+    metrics = (*profile_metrics(), BEST_COS_RANK)
+    documents = False
     Settings = RecallSettings
     settings: RecallSettings
 
@@ -74,16 +77,14 @@ class RetrievalRecall(Harness):
     # --- the data --------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _file(self) -> SourceFile:
+    def _file(self) -> DataFiles:
         if not self._named:
-            raise DatasetError(
-                f"{self.name}: takes labels of your own: harness.dataset.path=FILE (CSV or JSON lines: query, keys)"
-            )
-        return read_source(self.name, self.config.dataset, lambda _: None)
+            raise DatasetError("takes labels of your own: harness.dataset.path=FILE (CSV or JSON lines: query, keys)")
+        return locate(self.name, self.config.dataset, hold=True)
 
     @property
     def _named(self) -> bool:
-        """Whether the config names any labels."""
+        """True when the config names labels."""
         return self.config.dataset.path is not None or self.config.dataset.url is not None
 
     @cached_property
@@ -97,11 +98,15 @@ class RetrievalRecall(Harness):
         ConfigError
             When a row has nowhere to be asked.
         """
-        rows = labelled(self.name, self._file.path.name, self._file.data)
+        with faults_of(self.name):
+            return self._checked_rows()
+
+    def _checked_rows(self) -> list[Labelled]:
+        rows = labelled(self._file.path.name, self._file.content())
         own = [row for row in rows if row.namespace]
         if self.settings.corpus is not None and own:
             raise DatasetError(
-                f"{self.name}: line {own[0].line} of the labels names the namespace '{own[0].namespace}' beside "
+                f"line {own[0].line} of the labels names the namespace '{own[0].namespace}' beside "
                 f"harness.settings.corpus; leave one of them out"
             )
         if self.settings.corpus is None and self.settings.namespace is None and len(own) < len(rows):
@@ -111,14 +116,16 @@ class RetrievalRecall(Harness):
         return rows
 
     @cached_property
-    def _corpus_file(self) -> SourceFile | None:
+    def _corpus_file(self) -> DataFiles | None:
         if self.settings.corpus is None:
             return None
-        return read_corpus(self.name, self.settings.corpus, self.settings.corpus_sha256)
+        with faults_of(self.name):
+            return read_corpus(self.settings.corpus, self.settings.corpus_sha256)
 
     @cached_property
     def _corpus(self) -> tuple[Event, ...]:
-        return () if self._corpus_file is None else memories(self.name, self._corpus_file)
+        with faults_of(self.name):
+            return () if self._corpus_file is None else memories(self._corpus_file)
 
     @cached_property
     def _held(self) -> frozenset[str] | None:
@@ -138,12 +145,12 @@ class RetrievalRecall(Harness):
     def dataset(self) -> DatasetInfo:
         """The labels; with a corpus its digest stands in the version, and it must be pinned too to be called so."""
         rows, file, corpus = self._rows, self._file, self._corpus_file
-        told = [self.config.dataset.version or f"{len(rows)} labelled queries"]
+        version = [self.config.dataset.version or f"{len(rows)} labelled queries"]
         if corpus is not None:
-            told.append(f"corpus sha256 {corpus.sha256}")
+            version.append(f"corpus sha256 {corpus.sha256}")
         return DatasetInfo(
             name=self.name,
-            version=", ".join(told),
+            version=", ".join(version),
             sha256=file.sha256,
             pinned=file.pinned and (corpus is None or corpus.pinned),
             source=self.config.dataset.url or "",
@@ -206,7 +213,7 @@ class RetrievalRecall(Harness):
         return [f"{count} {what}: {some(where, 3)}" for count, what, where in found]
 
     def check(self) -> list[str]:
-        for _ in self._understood():  # what a run would refuse is refused here, before any count
+        for _ in self.checked_scenarios():  # what a run would refuse is refused here, before any count
             pass
         info, rows = self.dataset(), self._rows
         asked = Counter(row.category for row in rows)

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from runner.config import Dataset
-from runner.data.source import SourceFile, read_source
+from runner.data.source import DataFiles, locate
 from runner.errors import DatasetError
+from runner.harness._base.faults import advised
 from runner.harness.retrieval_recall.queries import decoded, moment, objects
 from runner.types import Event
 
 _KNOWN: Final = ("key", "text", "time")
 
 
-def read_corpus(harness: str, path: str, sha256: str | None) -> SourceFile:
-    """The file of a corpus, verified.
+def read_corpus(path: str, sha256: str | None) -> DataFiles:
+    """Find, read and verify the file of a corpus.
 
     Raises
     ------
@@ -24,14 +25,14 @@ def read_corpus(harness: str, path: str, sha256: str | None) -> SourceFile:
         When it is missing, cannot be read or does not match its pin.
     """
     try:
-        return read_source(harness, Dataset(path=path, sha256=sha256), lambda _: None)
+        return locate("", Dataset(path=path, sha256=sha256), hold=True)
     except DatasetError as error:
-        told = str(error).replace("harness.dataset.path", "harness.settings.corpus")
-        raise DatasetError(told.replace("harness.dataset.sha256", "harness.settings.corpus_sha256")) from None
+        message = advised(error).replace("harness.dataset.path", "harness.settings.corpus")
+        raise DatasetError(message.replace("harness.dataset.sha256", "harness.settings.corpus_sha256")) from None
 
 
-def memories(harness: str, file: SourceFile) -> tuple[Event, ...]:
-    """Every memory of a corpus as an event, in time order, those without a time first.
+def memories(file: DataFiles) -> tuple[Event, ...]:
+    """Return every memory of a corpus as an event, in time order, those without a time first.
 
     Raises
     ------
@@ -41,7 +42,7 @@ def memories(harness: str, file: SourceFile) -> tuple[Event, ...]:
     source = Path(file.path).name
     found: list[Event] = []
     lines: dict[str, int] = {}
-    for number, at, row in objects(harness, source, decoded(harness, source, file.data)):
+    for number, at, row in objects(source, decoded(source, file.content())):
         at.record(row, _KNOWN, ("key", "text"), "a memory")
         key = at.field("key").text(at.field("key").answer(row["key"])).strip()
         if key in lines:
@@ -52,5 +53,5 @@ def memories(harness: str, file: SourceFile) -> tuple[Event, ...]:
         time = None if when is None else moment(dated, dated.text(when))
         found.append(Event(id=key, text=at.field("text").text(row["text"]), time=time, kind="note"))
     if not found:
-        raise DatasetError(f'{harness}: {source} holds no memory; it wants a line a memory: {{"key": …, "text": …}}')
+        raise DatasetError(f'{source} holds no memory; it wants a line a memory: {{"key": …, "text": …}}')
     return tuple(sorted(found, key=lambda event: event.time or datetime.min))

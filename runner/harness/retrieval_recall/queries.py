@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from runner.data.fields import Where, kind
+from runner.data.fields import FieldReader, kind
 from runner.data.strict_json import Unsound, strictly
 from runner.errors import DatasetError
 
@@ -56,18 +56,18 @@ class Labelled:
     unreturned: int  # keys that the search is said to be relied on for, and did not return
 
 
-class Line(Where):
+class FileLine(FieldReader):
     """A line of a person's own file: what is wrong is mended there."""
 
-    def __init__(self, harness: str, place: str) -> None:
-        super().__init__(harness, place, "")
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
 
     def fail(self, message: str) -> DatasetError:
-        return DatasetError(f"{self._harness}: {' '.join(f'{self._place}: {message}'.split())}; mend that line")
+        return DatasetError(f"{' '.join(f'{self._place}: {message}'.split())}; mend that line")
 
-    def field(self, name: str) -> Line:
+    def field(self, name: str) -> FileLine:
         """A field of the line: what is wrong in it is told under its name."""
-        return Line(self._harness, f"{self._place}: {name}")
+        return FileLine(f"{self._place}: {name}")
 
     def record(self, row: dict[str, Any], known: Sequence[str], required: Sequence[str], what: str) -> None:
         """Hold a row to the fields that ``what`` ("a memory") has."""
@@ -83,8 +83,8 @@ class Line(Where):
         return text
 
 
-def decoded(harness: str, source: str, data: bytes) -> str:
-    """A person's file as text.
+def decoded(source: str, data: bytes) -> str:
+    """Return a person's file as text.
 
     Raises
     ------
@@ -94,11 +94,11 @@ def decoded(harness: str, source: str, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{harness}: {source} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+        raise DatasetError(f"{source} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
 
 
-def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
-    """The objects of JSON lines with line number and place; empty lines are skipped.
+def objects(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, Any]]]:
+    """Yield the objects of JSON lines with line number and place; empty lines are skipped.
 
     Raises
     ------
@@ -106,11 +106,11 @@ def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, d
         On a line that is no JSON object, or when all is one array.
     """
     if _LIST.match(text):
-        raise _one_array(harness, source)
+        raise _one_array(source)
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        at = Line(harness, f"{source}, line {number}")
+        at = FileLine(f"{source}, line {number}")
         try:
             value = strictly(line)
         except RecursionError:
@@ -124,17 +124,15 @@ def objects(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, d
         yield number, at, value
 
 
-def _one_array(harness: str, source: str) -> DatasetError:
-    return DatasetError(f"{harness}: {source} is one JSON array; write one object a line, without brackets around them")
+def _one_array(source: str) -> DatasetError:
+    return DatasetError(f"{source} is one JSON array; write one object a line, without brackets around them")
 
 
-def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
-    """Every row of a file of labelled queries, in order.
+def labelled(source: str, data: bytes) -> list[Labelled]:
+    """Return every row of a file of labelled queries, in order.
 
     Parameters
     ----------
-    harness
-        Its name, for messages.
     source
         Name of the file, for messages.
     data
@@ -145,10 +143,10 @@ def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
     DatasetError
         Naming the line that is not understood, or when there is none at all.
     """
-    text = decoded(harness, source, data)
+    text = decoded(source, data)
     if text.lstrip().startswith("["):  # no column of a CSV begins so
-        raise _one_array(harness, source)
-    rows = objects(harness, source, text) if text.lstrip().startswith("{") else _csv(harness, source, text)
+        raise _one_array(source)
+    rows = objects(source, text) if text.lstrip().startswith("{") else _csv(source, text)
     found: list[Labelled] = []
     asked: dict[str, int] = {}
     ids: dict[str, int] = {}
@@ -159,11 +157,11 @@ def labelled(harness: str, source: str, data: bytes) -> list[Labelled]:
         ids[item.id] = number
         found.append(item)
     if not found:
-        raise DatasetError(f"{harness}: {source} holds no labelled query; it wants a row a query, with query and keys")
+        raise DatasetError(f"{source} holds no labelled query; it wants a row a query, with query and keys")
     return found
 
 
-def _csv(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
+def _csv(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, Any]]]:
     """The rows of a CSV file as objects, empty cells left out, lists of keys taken apart."""
     before = csv.field_size_limit(_LONGEST)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -172,7 +170,7 @@ def _csv(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict
     try:
         for cells in reader:
             number, end = end + 1, reader.line_num  # a quoted cell may span lines: where it begins
-            at = Line(harness, f"{source}, line {number}")
+            at = FileLine(f"{source}, line {number}")
             if not any(cell.strip() for cell in cells):
                 continue
             if header is None:
@@ -188,12 +186,12 @@ def _csv(harness: str, source: str, text: str) -> Iterator[tuple[int, Line, dict
                     row[name] = []
             yield number, at, row
     except csv.Error as error:
-        raise Line(harness, f"{source}, line {end + 1}").fail(f"is no CSV ({error})") from None
+        raise FileLine(f"{source}, line {end + 1}").fail(f"is no CSV ({error})") from None
     finally:
         csv.field_size_limit(before)
 
 
-def _header(at: Line, cells: Sequence[str]) -> list[str]:
+def _header(at: FileLine, cells: Sequence[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
         raise at.fail("the columns are not separated by commas; save the file as comma-separated values")
@@ -208,7 +206,7 @@ def _header(at: Line, cells: Sequence[str]) -> list[str]:
     return names
 
 
-def _listed(at: Line, cell: str) -> list[Any]:
+def _listed(at: FileLine, cell: str) -> list[Any]:
     if not cell.lstrip().startswith("["):
         return cell.split("|")
     try:
@@ -218,7 +216,7 @@ def _listed(at: Line, cell: str) -> list[Any]:
     return at.list(value)
 
 
-def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> Labelled:
+def _row(number: int, at: FileLine, row: dict[str, Any], asked: dict[str, int]) -> Labelled:
     at.record(row, _KNOWN, ("query",), "a row")
     row = {name: value for name, value in row.items() if value is not None}
     if "query" not in row:
@@ -236,7 +234,7 @@ def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> L
     given = at.field("returned")
     returned = {given.answer(item) for item in given.list(row["returned"])} if "returned" in row else None
 
-    def told(name: str, default: str) -> str:
+    def optional(name: str, default: str) -> str:
         return at.field(name).answer(row[name]).strip() if name in row else default
 
     alike = hashlib.sha256(" ".join(query.split()).casefold().encode()).hexdigest()[:16]
@@ -246,10 +244,10 @@ def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> L
         line=number,
         query=query,
         keys=keys,
-        id=told("id", own),
-        category=told("category", EVERYTHING),
-        cluster=told(group, "") if group else f"q-{alike}",
-        namespace=told("namespace", ""),
+        id=optional("id", own),
+        category=optional("category", EVERYTHING),
+        cluster=optional(group, "") if group else f"q-{alike}",
+        namespace=optional("namespace", ""),
         now=_time(at.field(when), row[when]) if when else None,
         by_use=field != "keys",
         again=asked[alike] > 1,
@@ -259,20 +257,20 @@ def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> L
     )
 
 
-def _one(at: Line, row: dict[str, Any], names: Sequence[str]) -> str | None:
-    """Which of several names for one field a row has."""
+def _one(at: FileLine, row: dict[str, Any], names: Sequence[str]) -> str | None:
+    """Return the name that a row uses for a field which may have several."""
     there = [name for name in names if name in row]
     if len(there) > 1:
         raise at.fail(f"'{there[0]}' and '{there[1]}' are one field under two names; keep one")
     return there[0] if there else None
 
 
-def _time(at: Line, value: object) -> datetime:
+def _time(at: FileLine, value: object) -> datetime:
     return moment(at, at.text(value))
 
 
-def moment(at: Line, text: str) -> datetime:
-    """A time of ISO 8601 without a zone; one with a zone as UTC.
+def moment(at: FileLine, text: str) -> datetime:
+    """Return a time of ISO 8601 without a zone; one with a zone as UTC.
 
     Raises
     ------

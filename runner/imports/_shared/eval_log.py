@@ -6,9 +6,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from runner.data.results_files import DOCUMENT, document, parsed
-from runner.data.results_values import listed, mapping
-from runner.data.source import Source
+from runner.data.fields import listed, mapping
+from runner.data.source import DOCUMENT, Source, decode_json, document
 from runner.errors import DatasetError
 
 
@@ -65,4 +64,4 @@ def _member(archive: zipfile.ZipFile, name: str, file: Source) -> Any:
         raise DatasetError(f"{where}: damaged ({type(error).__name__}: {error})") from None
     if len(data) > DOCUMENT:
         raise DatasetError(f"{where}: more than {DOCUMENT >> 20} MB unpacked")
-    return parsed(data, where, nan_is_null=True)
+    return decode_json(where, data, nan_is_null=True)

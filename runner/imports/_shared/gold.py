@@ -11,6 +11,7 @@ import yaml
 from runner import harness as harnesses
 from runner.config import HarnessConfig, SliceConfig, conf_dir, own_path
 from runner.errors import DatasetError, UsageError
+from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import Patch, read_patches
 from runner.harness.locomo_qa.audit import audit_patch
 from runner.imports._shared.instrument import Benchmark
@@ -36,10 +37,11 @@ def patched(
     DatasetError
         When a patch cannot be read, was written for other data, or gives an answer that nobody graded against.
     """
-    if about.name == HARNESS:
-        patches = read_patches(about.name, files, lambda where, entry: audit_patch(where, entry, NAMES))
-    else:
-        patches = read_patches(about.name, files)
+    with faults_of(about.name):
+        if about.name == HARNESS:
+            patches = read_patches(files, lambda where, entry: audit_patch(where, entry, NAMES))
+        else:
+            patches = read_patches(files)
     by_id = {item.id: item for item in questions}
     flags: dict[str, str] = {}
     for key, patch in patches.by_id.items():

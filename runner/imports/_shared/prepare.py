@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from runner.config import load
-from runner.data.results_files import source
-from runner.data.results_values import slug
-from runner.data.source import Source
-from runner.errors import DatasetError, UsageError
+from runner.data.fields import slug
+from runner.data.source import Source, source
+from runner.errors import DatasetError, Remedy, UsageError
 from runner.imports import Format, Results
 from runner.imports._shared.findings import counted, findings, known
 from runner.imports._shared.gold import compared, patched
@@ -21,6 +21,15 @@ from runner.record.files import Instrument
 from runner.safe import mask
 from runner.stats.agreement import majority_label
 from runner.types import JUDGE_UNPARSEABLE, LABELS, Gold, Row, Texts
+
+_ADVICE: Final = {
+    Remedy.AGAIN: "; export it again",
+    Remedy.MENDED: "; export it again, mended",
+    Remedy.OTHER: "; nothing to import",
+    Remedy.FOREIGN: "; is this the right format?",
+    Remedy.READABLE: "; make it readable",
+    Remedy.STATED: "",
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,8 @@ def prepared(form: Format, words: Sequence[str], wanted: Wanted) -> list[Arm]:
         if file.sha256 in seen:
             raise UsageError(f"{file.name} and {seen[file.sha256]} are the same bytes; name every file once")
         seen[file.sha256] = file.name
-    found = form.read(files)
+    with _advice():
+        found = form.read(files)
     if not any(arm.given for arm in found):
         raise DatasetError(f"{', '.join(file.name for file in files)}: no question in it; nothing to import")
     stem = wanted.name or slug(files[0].path.stem)
@@ -84,6 +94,15 @@ def prepared(form: Format, words: Sequence[str], wanted: Wanted) -> list[Arm]:
     names = [slug(f"{stem}-{arm.name}") for arm in found]
     names = [name if names.count(name) == 1 else f"{name[:76]}-{i}" for i, name in enumerate(names)]
     return [_arm(form, arm, files, wanted, name) for arm, name in zip(found, names, strict=True)]
+
+
+@contextmanager
+def _advice() -> Iterator[None]:
+    """Say behind a fault of a file what to type next."""
+    try:
+        yield
+    except DatasetError as error:
+        raise DatasetError(f"{error}{_ADVICE[error.remedy]}") from None
 
 
 def _arm(form: Format, arm: Results, files: Sequence[Source], wanted: Wanted, name: str) -> Arm:

@@ -1,4 +1,4 @@
-"""Which code a system is: the build that its instrument row holds."""
+"""The build of a system, which its row of the instrument holds."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def build_version(system: MemorySystem) -> str:
 
 
 def is_shipped(cls: type[MemorySystem]) -> bool:
-    """Whether a system is part of this package, by the file of its module."""
+    """Return whether a system is part of this package, by the file of its module."""
     return lookup.is_within(cls, _HOME)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a system can do. What it cannot is recorded with every run, never papered over."""
+    """The abilities of a system. Those that it lacks are recorded with every run."""
 
     timestamps: bool = True  # takes an event's time natively; otherwise it goes into the text
     roles: bool = True  # takes who said it
@@ -36,7 +36,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a system says of itself when it opens; the system-side rows of the instrument.
+    """The description that a system gives of itself when it opens: its rows of the instrument.
 
     ``build`` is what :func:`build_version` gives, or what a server says of itself. ``embedder`` and ``reranker`` name
     model and sha256 (or a declared revision), ``"none"`` when there is none, and exactly ``"unknown"`` when it is not
@@ -53,7 +53,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Opening:
-    """What a run hands to a system: where caches live, how a model is asked, and nothing about questions.
+    """The means that a run hands to a system: a cache folder and a way to ask a model, nothing about questions.
 
     A system that asks a model during a search awaits ``complete(model, request)`` from its :meth:`MemorySystem.search`:
     the run then journals the call, prices it, holds it to the budget and counts its usage. Without it the system calls
@@ -67,7 +67,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What an embedded system made for newly written events: one item an event, or none at all."""
+    """The items that an embedded system made for newly written events: one per event, or none at all."""
 
     items: Sequence[Any] = ()
     computed: int = 0  # made now
@@ -105,6 +105,7 @@ class MemorySystem:
     outside: ClassVar[bool] = True
     told_at_open: bool = False  # its capabilities are known only when it is open: a server, a command says them
     searches: int | None = None  # searches in flight that it takes; None: as many as come
+    only_documents: bool = False  # keeps events of kind doc and nothing else
 
     def __init__(self, arm: ArmConfig) -> None:
         problems: list[str] = []
@@ -137,16 +138,16 @@ class MemorySystem:
 
     @classmethod
     def inert(cls, harness: str) -> dict[str, str]:
-        """Knobs that cannot change a retrieval in that harness, each with the reason."""
+        """Return the knobs that cannot change a retrieval in that harness, each with the reason."""
         return {}
 
     @classmethod
     def caveats(cls, harness: str) -> list[str]:
-        """What a reader of results must know of this system in that harness, a sentence each."""
+        """Return what a reader of results must know of this system in that harness, in one sentence each."""
         return []
 
     def missing(self) -> str | None:
-        """Name of the extra of this distribution that the arm needs and that is not installed; imports nothing."""
+        """Return the extra of this distribution that the arm needs and that is not installed; imports nothing."""
         return None
 
     def require(self) -> None:
@@ -205,7 +206,7 @@ class MemorySystem:
         raise NotImplementedError
 
     async def ask(self, ns: str, query: Query) -> Answer:
-        """The system's own answer to ``query.text``; asked only of one whose capabilities say ``answers``.
+        """Return the system's own answer to ``query.text``; called only where the capabilities say ``answers``.
 
         Raises
         ------
@@ -215,7 +216,7 @@ class MemorySystem:
         raise NotImplementedError
 
     async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
-        """Which of these events any stored memory came from; ``None`` when the system cannot tell.
+        """Return those of these events that a stored memory came from; ``None`` when the system cannot tell.
 
         What tells a fact that was never kept from one that was not found.
 

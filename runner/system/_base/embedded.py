@@ -41,7 +41,7 @@ class _Indexed(Namespace):
 
 
 async def in_thread(name: str, side: Threads, fault: type[SystemFault], function: Callable[..., T], *args: Any) -> T:
-    """A synchronous call of a system, in a thread; whatever fails there becomes the status of a row.
+    """Call a system's synchronous function in a thread; a failure there becomes the status of a row.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class EmbeddedSystem(MemorySystem):
     """A synchronous in-process system: its methods run in threads of its own, behind their own limit.
 
     Subclasses write :meth:`index` (all events of a namespace to whatever a search needs) and :meth:`find`; one whose
-    index holds something expensive for each event makes that in :meth:`prepare`, which runs once an event; one whose
+    index holds something expensive for each event makes that in :meth:`prepare`, which runs once per event; one whose
     index leaves events out says so in :meth:`keeps`. Writes to one namespace append; the index is made when it is
     settled or first searched, and once.
 
@@ -98,7 +98,7 @@ class EmbeddedSystem(MemorySystem):
         return await in_thread(self.arm.system, side, fault, function, *args)
 
     def prepare(self, events: Sequence[Event]) -> Prepared:
-        """Make what is expensive for newly written events, before they are indexed."""
+        """Return the expensive part of newly written events, before they are indexed."""
         return Prepared()
 
     def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> Any:
@@ -110,7 +110,7 @@ class EmbeddedSystem(MemorySystem):
         raise NotImplementedError
 
     def keeps(self, event: Event) -> bool:
-        """Whether the index holds anything of an event that was written."""
+        """Return whether the index holds anything of an event that was written."""
         return True
 
     async def open(self, opening: Opening) -> Provenance:

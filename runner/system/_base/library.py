@@ -1,4 +1,4 @@
-"""The base of systems whose synchronous client library runs in this process, with a store of its own a namespace."""
+"""The base of systems whose synchronous client library runs in this process, with one store per namespace."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class LibrarySystem(MemorySystem, Generic[S]):
         """Leave nothing of a store."""
 
     def held(self, store: S, ids: frozenset[str]) -> frozenset[str] | None:
-        """Which of the events that were written any memory of a store came from; ``None``: it cannot be told."""
+        """Return those of these written events that a memory of the store came from; ``None`` when it cannot tell."""
         return None
 
     def sendable(self, event: Event) -> Event:

@@ -1,4 +1,4 @@
-"""Events and hits as text: what every system is told alike, and what a reader sees."""
+"""Events and hits as text: one form for every system, and the lines that a reader sees."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Threads:
         return future
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
-        """The result of a call. Cancelling the wait drops a call that has not begun and leaves one that has."""
+        """Return the result of a call. Cancelling the wait drops a call that has not begun and leaves one that has."""
         return await asyncio.wrap_future(self.submit(function, *args))
 
     async def close(self, grace_s: float = GRACE_S) -> None:
@@ -74,8 +74,8 @@ class Threads:
             self._pending.discard(future)
 
 
-async def once(function: Callable[..., T], *args: Any) -> T:
-    """One call in a thread of its own, such as loading a model: one that hangs does not hold up the process."""
+async def in_own_thread(function: Callable[..., T], *args: Any) -> T:
+    """Run one call in a thread of its own, such as loading a model: one that hangs does not hold up the process."""
     threads = Threads(1, "once")
     try:
         return await threads.run(function, *args)

@@ -20,9 +20,15 @@ from runner.config import ArmConfig, Strict
 from runner.errors import ConfigError, IngestError, NotSettled, RunnerError, SearchError, SystemFault
 from runner.system import MemorySystem, Opening, Provenance, receipt_of
 from runner.system._base.namespaces import new_ids
-from runner.system._bridge.declared import CAREFUL, Declares, SelfDescription, Settled, settle
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.paths import NonEmpty
+from runner.system._bridge.self_description import (
+    CAREFUL,
+    Declares,
+    ResolvedDescription,
+    SelfDescription,
+    resolve_description,
+)
+from runner.system._bridge.value_types import NonEmpty
 from runner.types import Answer, Event, Query, Receipt, Retrieval
 
 T = TypeVar("T")
@@ -47,7 +53,7 @@ class AnyKnobs(Strict):
 class Bridge(MemorySystem):
     """A system on the other side of a bridge.
 
-    Subclasses write :meth:`_open` and one method a step, which raise :class:`BridgeError` on any failure.
+    Subclasses write :meth:`_open` and one method per step, which raise :class:`BridgeError` on any failure.
     """
 
     Settings: ClassVar[type[Strict]] = BridgeSettings
@@ -73,18 +79,18 @@ class Bridge(MemorySystem):
         """Return a line for every setting that cannot work, by its key."""
         return []
 
-    async def _open(self, opening: Opening) -> Settled:
+    async def _open(self, opening: Opening) -> ResolvedDescription:
         raise NotImplementedError
 
     async def _reset(self, ns: str) -> None:
         raise NotImplementedError
 
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
-        """Store some events that follow each other; how many of their texts were cut."""
+        """Store some events that follow each other, and return how many of their texts were cut."""
         raise NotImplementedError
 
     async def _settle(self, ns: str, deadline_s: float) -> None:
-        """Nothing: what was written can be found."""
+        """Wait until what was written can be found; here it can be at once."""
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         raise NotImplementedError
@@ -93,7 +99,7 @@ class Bridge(MemorySystem):
         raise NotImplementedError
 
     async def _holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
-        """Which of these events any stored memory came from; a bridge cannot tell."""
+        """Return those of these events that a stored memory came from; ``None``: a bridge cannot tell."""
         return None
 
     async def _drop_derived(self, ns: str) -> None:
@@ -106,11 +112,11 @@ class Bridge(MemorySystem):
         raise NotImplementedError
 
     def _batch(self) -> int:
-        """Events of one write."""
+        """Return the number of events of one write."""
         return 1
 
     def _sendable(self, event: Event) -> Event:
-        """The event as the bridge can carry it; one that changes is seen in the receipt."""
+        """Return the event as the bridge can carry it; the receipt shows one that changes."""
         return event
 
     # --- the contract -----------------------------------------------------------------------------------------------
@@ -212,7 +218,7 @@ class Bridge(MemorySystem):
             raise fault(f"{self.arm.name}: {name}: {trouble}") from None
 
     def _offers(self, name: str, otherwise: bool) -> bool:
-        """Whether the arm declares that capability; where it says nothing, what follows from how it is driven."""
+        """Return whether the arm declares a capability; where it says nothing, what follows from how it is driven."""
         said: bool | None = getattr(self.settings.declares.capabilities, name)
         return otherwise if said is None else said
 
@@ -224,8 +230,8 @@ class Bridge(MemorySystem):
         given: Mapping[str, bool],
         extra: Mapping[str, Any],
         lacks: str,
-    ) -> Settled:
-        """Return what counts of the arm's words and the system's, as :func:`~runner.system._bridge.declared.settle`.
+    ) -> ResolvedDescription:
+        """Return the capabilities and the provenance that count for the run.
 
         Parameters
         ----------
@@ -237,7 +243,7 @@ class Bridge(MemorySystem):
         BridgeError
             When the system is durable and has no such step.
         """
-        settled = settle(self.settings.declares, about, code=code, given=given, extra=extra)
+        settled = resolve_description(self.settings.declares, about, code=code, given=given, extra=extra)
         if settled.capabilities.durable and lacks:
             raise BridgeError(f"it is declared durable and has no {lacks}, so that nobody can find out")
         return settled

@@ -1,4 +1,4 @@
-"""What goes wrong between a bridge and its system, before it is known which step of the contract it breaks."""
+"""Failures between a bridge and its system, before it is known which step of the contract they break."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ class BridgeError(RunnerError):
     """A call that failed, in one line. The bridge raises it again as the fault of the step that made the call."""
 
 
-class Refusal(BridgeError):
-    """The system answered, and its answer is no: it is alive and in step."""
+class RequestRefused(BridgeError):
+    """The system answered that it refuses: it is alive and in step."""

@@ -15,9 +15,9 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import ConfigError
-from runner.http import HttpFault, Policy, Reply, Throttle, call, gate_of, is_loopback, start_of, unusable
+from runner.http import HttpFault, Policy, Reply, Throttle, call, is_loopback, start_of, throttle_of, unusable
 from runner.safe import hide_value_of, mask
-from runner.system._bridge.faults import BridgeError, Refusal
+from runner.system._bridge.faults import BridgeError, RequestRefused
 
 if TYPE_CHECKING:
     import httpx2
@@ -40,8 +40,8 @@ class Auth(Strict):
     prefix: Annotated[str, Field(pattern=r"^[ -~]*$")] = "Bearer "
 
 
-class Limits(Strict):
-    """How patient a request is; see ``runner.http``."""
+class RequestLimits(Strict):
+    """The patience of a request; see ``runner.http``."""
 
     timeout_s: Seconds = 60.0  # one request
     deadline_s: Seconds = 600.0  # with all its retries and waits
@@ -49,8 +49,8 @@ class Limits(Strict):
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 16  # requests in flight; a 429 shrinks it
 
 
-def problems_of(url: str, key: str) -> list[str]:
-    """What is wrong with a base URL: a line, or none."""
+def url_problems(url: str, key: str) -> list[str]:
+    """Return a line when a base URL cannot be used."""
     try:
         parts = urlsplit(url)
         port = parts.port if parts.port is not None else 80
@@ -87,7 +87,7 @@ def headers_of(auth: Auth | None, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def header_problems(headers: Mapping[str, str], key: str) -> list[str]:
-    """A line for every header that no request can have, or that is not the arm's to say; values are not shown."""
+    """Return a line for every header that is invalid or that each request sets itself; values are not shown."""
     found = []
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
@@ -100,7 +100,7 @@ def header_problems(headers: Mapping[str, str], key: str) -> list[str]:
 
 
 def http_client(url: str, headers: Mapping[str, str], connections: int) -> httpx2.AsyncClient:
-    """A client that follows no redirect, uses no proxy for this machine, and leaves time to whoever calls."""
+    """Return a client without redirects, without a proxy for this machine, and with a timeout for connecting alone."""
     import httpx2
 
     # A line at INFO for each request would bury a run's log; whoever set a level keeps it.
@@ -119,16 +119,16 @@ def http_client(url: str, headers: Mapping[str, str], connections: int) -> httpx
 
 
 class HttpClient:
-    """One base URL: a client and a gate."""
+    """One base URL with its client and its throttle."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], limits: Limits) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], limits: RequestLimits) -> None:
         self.url = url.rstrip("/")
         self._limits = limits
         self._client = http_client(self.url, headers, limits.concurrency)
-        self._gate: Throttle = gate_of(self.url, limits.concurrency)
+        self._gate: Throttle = throttle_of(self.url, limits.concurrency)
 
     async def ask(self, method: str, path: str, body: Any, good: tuple[int, ...] = ()) -> Reply:
-        """One request, sent until the answer is 2xx or one of ``good``.
+        """Send one request until the answer is 2xx or one of ``good``, and return the answer.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class HttpClient:
             hint = ""
             if fault.status in (401, 403):
                 hint = "; name the variable that holds the key in arm.settings.auth.env"
-            raise Refusal(f"{method} {self._at(path)}: {fault}{hint}") from None
+            raise RequestRefused(f"{method} {self._at(path)}: {fault}{hint}") from None
         except TimeoutError:
             most = min(limits.timeout_s, limits.deadline_s)
             raise BridgeError(f"{method} {self._at(path)}: no answer within {most:g} s") from None
@@ -179,7 +179,7 @@ class HttpClient:
             raise BridgeError(f"{method} {self._at(path)}: {what} ({_cause(error)})") from None
 
     async def reach(self) -> None:
-        """Find out whether anybody listens; only on this machine, since a proxy may stand before others.
+        """Check that anybody listens; only on this machine, since a proxy may stand before others.
 
         Raises
         ------
@@ -226,7 +226,7 @@ def json_of(reply: Reply, where: str) -> Any:
 
 
 def is_page(reply: Reply) -> bool:
-    """Whether an answer is a page for people (a proxy's, a login's), whatever its status says."""
+    """Return whether an answer is a page for people (a proxy's, a login's), whatever its status says."""
     kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind in ("text/html", "application/xhtml+xml")
 

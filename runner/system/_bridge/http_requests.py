@@ -9,19 +9,19 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.http import Reply, start_of
-from runner.system._bridge.answers import AnswerPaths
+from runner.system._bridge.answer_paths import AnswerPaths
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.hits import HitPaths
+from runner.system._bridge.hit_paths import HitPaths
 from runner.system._bridge.http_client import HttpClient, is_page
-from runner.system._bridge.paths import JsonPath, UrlPath
-from runner.system._bridge.polling import Waiting
-from runner.system._bridge.template import Part, fill, fill_text, url_part
+from runner.system._bridge.polling import PollSettings
+from runner.system._bridge.template import TemplateField, fill, fill_text, url_part
+from runner.system._bridge.value_types import JsonPath, UrlPath
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Status = Annotated[int, Field(ge=300, le=499)]
 
 
-class Call(Strict):
+class RequestTemplate(Strict):
     """One request. ``path`` is filled with escaped values; ``body`` is a template of JSON."""
 
     method: Method = "POST"
@@ -30,8 +30,8 @@ class Call(Strict):
     good: tuple[Status, ...] = ()  # statuses besides 2xx that are no fault, such as the 404 of an erase
 
 
-class Write(Call):
-    """Storing events: one a request with ``{event.…}`` in it, or ``batch`` of them as ``{events}``."""
+class WriteRequest(RequestTemplate):
+    """Storing events: one per request with ``{event.…}`` in it, or ``batch`` of them as ``{events}``."""
 
     batch: Annotated[int, Field(ge=1, le=100_000)] = 1
     item: Any = None  # what each of `{events}` is
@@ -39,24 +39,24 @@ class Write(Call):
     job: JsonPath | None = None  # path of what `settle` asks for as {job}
 
 
-class Settle(Call, Waiting):
-    """Asking until what was written can be found."""
+class SettleRequest(RequestTemplate, PollSettings):
+    """Polling until what was written can be found."""
 
     method: Method = "GET"
 
 
-class Search(Call):
+class SearchRequest(RequestTemplate):
     """A question, and the paths of the hits in its answer."""
 
     hits: HitPaths
 
 
-class Ask(Call, AnswerPaths):
+class AskRequest(RequestTemplate, AnswerPaths):
     """A question that the server answers by itself, and the paths of its answer."""
 
 
-class About(Call):
-    """What the server says of itself: paths of what goes into the record."""
+class AboutRequest(RequestTemplate):
+    """The server's description of itself: paths of what goes into the record."""
 
     method: Method = "GET"
     build: JsonPath | None = None
@@ -65,7 +65,7 @@ class About(Call):
     index_revision: JsonPath | None = None
 
 
-def parts_of(steps: Iterable[tuple[str, Call | None, Sequence[str]]]) -> Iterator[Part]:
+def template_fields(steps: Iterable[tuple[str, RequestTemplate | None, Sequence[str]]]) -> Iterator[TemplateField]:
     """Yield the templates of every step that has a request: its path and its body."""
     for name, request, known in steps:
         if request is not None:
@@ -74,7 +74,7 @@ def parts_of(steps: Iterable[tuple[str, Call | None, Sequence[str]]]) -> Iterato
 
 
 async def send(
-    client: HttpClient, request: Call, values: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
+    client: HttpClient, request: RequestTemplate, values: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
 ) -> Reply:
     """Fill a request, send it, and return the answer.
 

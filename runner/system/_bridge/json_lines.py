@@ -1,9 +1,9 @@
-"""One process that is asked in JSON lines: a request a line on its stdin, an answer a line on its stdout.
+"""A client of one process over JSON lines: one request per line on its stdin, one answer per line on its stdout.
 
-Every request has an ``id``, and an answer that repeats it may come in any order. An answer without one belongs to the
-only request in flight, and to none when there are several. What is no answer (a line that is no JSON, an id that nobody
-waits for) fails what is in flight, and the process lives on as long as ids keep it in step. It does not live on when it
-cannot be kept in step, takes too long, or floods: it is killed with its group, and :attr:`Link.why` says why.
+Every request has an ``id``. An answer that repeats it may come in any order. An answer without one belongs to the only
+request in flight, and to none when there are several. Any other line (one that is not JSON, an id that nobody waits
+for) fails what is in flight; the process lives on as long as ids keep it in step. A process that cannot be kept in
+step, takes too long or floods is killed with its group, and :attr:`JsonLinesClient.why` says why.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, Final, NoReturn
 from runner.http import start_of
 from runner.process import exit_of
 from runner.safe import mask
-from runner.system._bridge.faults import BridgeError, Refusal
-from runner.system._bridge.process import ArmProcess
+from runner.system._bridge.arm_process import ArmProcess
+from runner.system._bridge.faults import BridgeError, RequestRefused
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class JsonLinesClient:
         self._given_up: set[int] = set()
         self._repeats_ids = False
         self._noise = 0
-        self._listening = asyncio.create_task(self._child.listen())
+        self._listening = asyncio.create_task(self._child.read_stderr())
         self._reading = asyncio.create_task(self._read())
 
     async def ask(self, op: str, timeout_s: float, **fields: Any) -> Answer:
@@ -74,7 +74,7 @@ class JsonLinesClient:
             line = json.dumps({"id": number, "op": op, **fields}, separators=(",", ":")).encode() + b"\n"
             try:
                 async with asyncio.timeout(timeout_s):
-                    await self._child.feed(line)
+                    await self._child.write_stdin(line)
                     answer = await waiting
             except TimeoutError:
                 waiting.cancel()
@@ -89,11 +89,11 @@ class JsonLinesClient:
             finally:
                 self._waiting.pop(number, None)
         if answer.get("ok") is not True:
-            raise Refusal(_refusal(answer))
+            raise RequestRefused(_refusal(answer))
         return answer
 
     async def stop(self) -> None:
-        """End the process, in good manners first, and whatever it started."""
+        """Ask the process to end, then kill it with all that it started."""
         if not self.why:
             if self.farewell:
                 try:
@@ -102,9 +102,9 @@ class JsonLinesClient:
                     log.info("%s: close: %s", self._served.name, trouble)
             if not self.why:
                 self.why = "was stopped"
-                await self._child.hang_up()
+                await self._child.close_stdin()
                 await asyncio.wait((self._reading,), timeout=_PARTING_S)
-        self._child.strike()
+        self._child.kill_group()
         await self._ended()
 
     # --- what comes back --------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class JsonLinesClient:
     async def _read(self) -> None:
         line = bytearray()
         try:
-            while chunk := await self._child.chunk():
+            while chunk := await self._child.read_chunk():
                 first, *others = chunk.split(b"\n")
                 line += first
                 for other in others:
@@ -121,7 +121,7 @@ class JsonLinesClient:
                 if len(line) > LINE_MAX:
                     self._condemn(f"printed a line of more than {LINE_MAX // 1_000_000} MB and was killed")
                     break
-            code = await self._child.ending(self._listening)
+            code = await self._child.exit_code(self._listening)
             self._condemn(f"{exit_of(code)}{' in the middle of a line' if line.strip() and not self.why else ''}")
         except Exception as error:  # whatever it is, nobody may be left waiting
             log.exception("%s: reading failed", self._served.name)
@@ -158,7 +158,7 @@ class JsonLinesClient:
             waiting.set_result(answer)
 
     def _stray(self, what: str) -> None:
-        """A line that answers nothing: it fails what is in flight, and is the end where nothing keeps it in step."""
+        """Handle a line that answers nothing: it fails what is in flight, and ends a process that repeats no ids."""
         self._noise += 1
         if self._noise <= _NOISE_LOGGED:
             log.warning("%s %s", self._served.name, what)
@@ -176,16 +176,16 @@ class JsonLinesClient:
                 future.set_exception(BridgeError(what))
 
     def _condemn(self, why: str) -> None:
-        """The end, for the first reason only."""
+        """End the connection; only the first reason counts."""
         if self.why:
             return
-        self.why = mask(f"{self._served.name} {why}") + self._child.said()
+        self.why = mask(f"{self._served.name} {why}") + self._child.stderr_tail()
         log.warning("%s", self.why)
-        self._child.strike()
+        self._child.kill_group()
         self._fail(self.why)
 
     async def _ended(self) -> None:
-        """Wait until everything is taken down, whoever is interrupted meanwhile."""
+        """Wait until everything is taken down."""
         await asyncio.wait((self._reading,))
 
 

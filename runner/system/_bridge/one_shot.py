@@ -30,12 +30,14 @@ async def finish(child: Child, name: str, timeout_s: float) -> Finished:
     """
     try:
         async with asyncio.timeout(timeout_s):
-            _, out, _ = await asyncio.gather(child.feed(b"", last=True), child.read(_OUTPUT_MAX), child.listen())
+            _, out, _ = await asyncio.gather(
+                child.write_stdin(b"", last=True), child.read_stdout(_OUTPUT_MAX), child.read_stderr()
+            )
             if len(out) > _OUTPUT_MAX:
                 raise BridgeError(f"{name} printed more than {_OUTPUT_MAX // 1_000_000} MB and was killed")
             code = await child.wait()
     except TimeoutError:
-        raise BridgeError(f"{name} took longer than {timeout_s:g} s and was killed{child.said()}") from None
+        raise BridgeError(f"{name} took longer than {timeout_s:g} s and was killed{child.stderr_tail()}") from None
     if code != 0:
-        raise BridgeError(f"{name} {exit_of(code)}{child.said()}")
-    return Finished(out, child.said())
+        raise BridgeError(f"{name} {exit_of(code)}{child.stderr_tail()}")
+    return Finished(out, child.stderr_tail())

@@ -1,4 +1,4 @@
-"""Which process answers for which namespace, and when one is started again.
+"""The processes of an arm, and the namespaces that each of them holds.
 
 A namespace belongs to the process that it was reset in, for as long as it lives. A process that ended is started again
 by the next reset, never in the middle of a scenario: what it held is gone, and a search that finds nothing because of
@@ -26,7 +26,7 @@ class Connection(Protocol):
 C = TypeVar("C", bound=Connection)
 
 
-class Pool(Generic[C]):
+class ProcessPool(Generic[C]):
     """The processes of one arm.
 
     Parameters
@@ -34,9 +34,9 @@ class Pool(Generic[C]):
     start
         Starts one.
     count
-        So many at most, each for many namespaces.
+        The most processes, each for many namespaces.
     each
-        A new one for every reset instead, ended when its namespace is erased.
+        Whether every reset starts a new one instead, ended when its namespace is erased.
     """
 
     def __init__(self, start: Callable[[], Awaitable[C]], count: int, *, each: bool) -> None:
@@ -50,7 +50,7 @@ class Pool(Generic[C]):
         self._home: dict[str, C] = {}
 
     async def first(self) -> C:
-        """One that is running, to be asked what it is."""
+        """Start one, to be asked what it is."""
         started = await self._start()
         if self._each:
             self._spare = started
@@ -59,7 +59,7 @@ class Pool(Generic[C]):
         return started
 
     async def reset(self, ns: str) -> C:
-        """A running one for a namespace that begins, started if need be.
+        """Return a running process for a namespace that begins; start one if need be.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Pool(Generic[C]):
         return kept
 
     async def visit(self, ns: str) -> C:
-        """A running one for a namespace that is there already, and that outlives the process that it is asked in.
+        """Return a running process for a namespace that is there already and outlives its processes.
 
         Raises
         ------
@@ -99,8 +99,8 @@ class Pool(Generic[C]):
             home = self._home.get(ns)
             return home if home is not None and not home.why else await self.reset(ns)
 
-    def of(self, ns: str) -> C:
-        """The one that holds a namespace.
+    def holder(self, ns: str) -> C:
+        """Return the process that holds a namespace.
 
         Raises
         ------

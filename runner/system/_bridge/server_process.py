@@ -1,4 +1,4 @@
-"""A server that an arm starts itself: on a free port, waited for, started again with a scenario, never left behind."""
+"""A server that an arm starts on a free port: started again with a scenario when it ended, never left behind."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from runner.process import exit_of
+from runner.system._bridge.arm_process import ArmProcess, ProcessSettings, build_of, placeholder_problems
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.http_client import Seconds
-from runner.system._bridge.process import ArmProcess, ProcessSettings, build_of, placeholders
 
 _AGAIN_S: Final = 0.05  # between two tries whether it answers
 _NOTICED_S: Final = 2.0  # from a closed port to when it is known how its process ended
@@ -25,8 +25,8 @@ class ServerSettings(ProcessSettings):
     start_s: Seconds = 60.0  # until it answers
 
     def problems(self, key: str) -> list[str]:
-        """A line for every placeholder that nothing fills."""
-        return placeholders(self, ("port",), key)
+        """Return a line for every placeholder that nothing fills."""
+        return placeholder_problems(self, ("port",), key)
 
 
 class ServerProcess:
@@ -71,7 +71,7 @@ class ServerProcess:
                 return
             except (BridgeError, TimeoutError) as trouble:
                 if time.monotonic() + _AGAIN_S >= end:
-                    said = served.child.said()
+                    said = served.child.stderr_tail()
                     await self.stop()
                     raise BridgeError(
                         f"{served.name} does not answer on port {self.port} after {self._serve.start_s:g} s "
@@ -80,7 +80,7 @@ class ServerProcess:
             await asyncio.sleep(_AGAIN_S)
 
     async def listens(self) -> None:
-        """Raise while nobody listens on its port.
+        """Check that somebody listens on the port.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class ServerProcess:
                 await self.start(ready)
 
     async def _notice(self) -> None:
-        """Give a server that ended a moment ago the time to be seen why."""
+        """Wait a moment for the reason why a server ended."""
         try:
             await self.listens()
         except BridgeError:
@@ -116,21 +116,21 @@ class ServerProcess:
         if served is None:
             return
         self.why = self.why or f"{served.name} was stopped"
-        served.child.strike()
+        served.child.kill_group()
         if watching is not None:
             await asyncio.wait((watching,))
 
     async def _watch(self, served: ArmProcess) -> None:
-        """Read what it prints, which nobody wants, and notice its end."""
-        listening = asyncio.create_task(served.child.listen())
+        """Read and drop what it prints, and notice its end."""
+        listening = asyncio.create_task(served.child.read_stderr())
         try:
-            while await served.child.chunk():
+            while await served.child.read_chunk():
                 pass
-            code = await served.child.ending(listening)
+            code = await served.child.exit_code(listening)
             while code is None:  # it closed its stdout, which a server may
                 await asyncio.sleep(0.2)
                 code = served.child.code
-            self.why = self.why or f"{served.name} {exit_of(code)}{served.child.said()}"
+            self.why = self.why or f"{served.name} {exit_of(code)}{served.child.stderr_tail()}"
         finally:
             await served.kill()
             listening.cancel()

@@ -29,12 +29,12 @@ EVENT: Final = (
 QUERY: Final = ("text", "now", "k", "max_chars", "max_tokens", "project", "agent", "mode")
 
 # A template: its key below arm.settings, its value, and the placeholders that it may have.
-Part = tuple[str, Any, Sequence[str]]
+TemplateField = tuple[str, Any, Sequence[str]]
 
 _ABSENT: Final = object()
 
 
-def named(value: Any) -> list[str]:
+def placeholders_in(value: Any) -> list[str]:
     """Every placeholder of a template, in order, each once."""
     found: dict[str, None] = {}
     for text in _texts(value):
@@ -42,13 +42,13 @@ def named(value: Any) -> list[str]:
     return list(found)
 
 
-def unknown(value: Any, known: Iterable[str], key: str) -> list[str]:
-    """A line for every placeholder that will have no value there, by the key of the template."""
+def unknown_placeholders(value: Any, known: Iterable[str], key: str) -> list[str]:
+    """Return a line for every placeholder that will have no value there, by the key of the template."""
     names = [*known]
     return [
         f"{key}: there is no {{{name}}} here{did_you_mean(name, names)}; there are "
         f"{', '.join('{' + item + '}' for item in names)} (a literal brace is doubled)"
-        for name in named(value)
+        for name in placeholders_in(value)
         if name not in names
     ]
 
@@ -75,8 +75,8 @@ def url_part(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def of_event(event: Event) -> dict[str, Any]:
-    """What placeholders of an event stand for."""
+def event_values(event: Event) -> dict[str, Any]:
+    """Return the values of an event's placeholders."""
     return {
         "event.id": event.id,
         "event.text": event.text,
@@ -92,8 +92,8 @@ def of_event(event: Event) -> dict[str, Any]:
     }
 
 
-def of_query(query: Query) -> dict[str, Any]:
-    """What placeholders of a question stand for. Its evidence is not among them."""
+def query_values(query: Query) -> dict[str, Any]:
+    """Return the values of a question's placeholders. Its evidence is not among them."""
     return {
         "text": query.text,
         "now": query.now.isoformat() if query.now else None,

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from runner.dotted import described
 from runner.http import start_of
-from runner.system._bridge.answers import AnswerPaths
+from runner.system._bridge.answer_paths import AnswerPaths
 from runner.system._bridge.bridge import Bridge
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.server_process import ServerProcess
-from runner.system._bridge.template import Part, fill, named, of_event, unknown
+from runner.system._bridge.template import TemplateField, event_values, fill, placeholders_in, unknown_placeholders
 from runner.types import Event
 
 T = TypeVar("T")
@@ -45,13 +45,13 @@ class TemplatedBridge(Bridge):
 
     # --- checks -----------------------------------------------------------------------------------------------------
 
-    def _template_problems(self, parts: Iterable[Part], unsent: str) -> list[str]:
+    def _template_problems(self, parts: Iterable[TemplateField], unsent: str) -> list[str]:
         """Return a line for every placeholder that nothing fills and every knob that no template sends."""
         found: list[str] = []
         sent: set[str] = set()
         for key, value, known in parts:
-            found += unknown(value, [*known, *self._knobs], f"arm.settings.{key}")
-            sent |= {*named(value)}
+            found += unknown_placeholders(value, [*known, *self._knobs], f"arm.settings.{key}")
+            sent |= {*placeholders_in(value)}
         unread = [name for name in self._knobs if name not in sent]
         return [*found, *(f"arm.{name}: {unsent}; write {{{name}}} where it belongs" for name in unread)]
 
@@ -67,8 +67,8 @@ class TemplatedBridge(Bridge):
     def _write_values(self, ns: str, events: Sequence[Event], item: Any) -> dict[str, Any]:
         """Return the placeholders of a write: those of one event, or ``events`` as filled items."""
         if item is None:
-            return {"ns": ns, **of_event(events[0])}
-        return {"ns": ns, "events": [fill(item, {**of_event(event), **self._knobs}) for event in events]}
+            return {"ns": ns, **event_values(events[0])}
+        return {"ns": ns, "events": [fill(item, {**event_values(event), **self._knobs}) for event in events]}
 
     async def _explained(self, request: Awaitable[T]) -> T:
         """Return the answer to a request; a failure also says how the arm's own server ended."""

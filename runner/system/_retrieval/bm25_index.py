@@ -13,13 +13,13 @@ from runner.system._retrieval.words import stems
 Scores = NDArray[np.float64]
 
 
-class Lexical:
+class Bm25Index:
     """BM25 (bm25s, Lucene's variant, k1 = 1.5, b = 0.75) over English stems without stopwords.
 
     Parameters
     ----------
     texts
-        The corpus, one text an event, in event order.
+        The corpus, one text per event, in event order.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -33,7 +33,7 @@ class Lexical:
             self._bm25.index(self.tokens, show_progress=False)
 
     def score(self, text: str) -> Scores:
-        """One score an event, shape (n,); 0 where no word is shared."""
+        """Return one score per event, shape (n,); 0 where no word is shared."""
         return self.weighted(Counter(stems([text])[0]))
 
     def weighted(self, terms: Mapping[str, float]) -> Scores:

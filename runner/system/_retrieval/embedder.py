@@ -1,4 +1,4 @@
-"""What every embedding model is to a system: its config, its cache and its identity in the instrument."""
+"""The interface of every embedding model: its config, its cache and its identity in the instrument."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from runner.config import Strict
-from runner.system._base.threads import once
+from runner.system._base.threads import in_own_thread
 from runner.system._retrieval import onnx_models
-from runner.system._retrieval.result_cache import Cache, key
+from runner.system._retrieval.result_cache import ResultCache, key
 
 Vectors = NDArray[np.float32]
 
@@ -23,7 +23,7 @@ _CHUNK = 128  # texts between two writes of the cache: what a kill can lose
 
 
 class EmbedderConfig(Strict):
-    """Which embedding model.
+    """The choice of an embedding model.
 
     ``query_prefix`` and ``passage_prefix`` are put before every text of their kind; ``null`` means what the model asks
     for. ``model`` is a name of the hub for ``fastembed`` and the server's name for ``openai``.
@@ -79,19 +79,19 @@ class Embedder:
     prefixes: ClassVar[tuple[str, str]] = ("", "")  # query, passage
     build: str = ""
 
-    def __init__(self, config: EmbedderConfig, cache: Cache) -> None:
+    def __init__(self, config: EmbedderConfig, cache: ResultCache) -> None:
         self.config = config
         self.sha256 = ""
         self._shared = cache
-        self._own = Cache()
+        self._own = ResultCache()
 
     @property
-    def _cache(self) -> Cache:
+    def _cache(self) -> ResultCache:
         return self._shared if self.sha256 else self._own
 
     @classmethod
     def installed(cls) -> bool:
-        """Whether what the provider needs is there; imports nothing."""
+        """Return whether what the provider needs is installed; imports nothing."""
         return True
 
     @property
@@ -105,7 +105,7 @@ class Embedder:
 
     @property
     def where(self) -> str:
-        """What else decides the vectors of a model whose weights are not at hand."""
+        """The rest of what decides the vectors of a model whose weights are not at hand."""
         return self.build
 
     async def open(self) -> None:
@@ -116,7 +116,7 @@ class Embedder:
         UsageError
             When the model cannot be had.
         """
-        await once(self._load)
+        await in_own_thread(self._load)
 
     async def close(self) -> None:
         """Release what :meth:`open` took; a model loaded for the whole process stays."""
@@ -135,10 +135,10 @@ class Embedder:
 
     def query(self, text: str) -> Vectors:
         """Embed what is asked: a unit vector, shape (d,)."""
-        vector: Vectors = self.asked(text).vectors[0]
+        vector: Vectors = self.embed_query(text).vectors[0]
         return vector
 
-    def asked(self, text: str) -> Embedded:
+    def embed_query(self, text: str) -> Embedded:
         """Embed what is asked, shape (1, d), and tell whether it was in the cache."""
         prefix = self.config.query_prefix
         return self._embed([text], "read", self.prefixes[0] if prefix is None else prefix)

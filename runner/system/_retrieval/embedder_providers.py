@@ -108,9 +108,9 @@ class Hashed(Embedder):
 def provider(config: EmbedderConfig) -> type[Embedder]:
     """The class behind a config."""
     if config.provider == "openai":
-        from runner.system._retrieval.embedding_endpoint import Endpoint
+        from runner.system._retrieval.embedding_endpoint import EmbeddingEndpoint
 
-        return Endpoint
+        return EmbeddingEndpoint
     local: dict[str, type[Embedder]] = {"bundled": Bundled, "fastembed": FastEmbed, "fake": Hashed}
     return local[config.provider]
 

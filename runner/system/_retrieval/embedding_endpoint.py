@@ -20,9 +20,9 @@ from runner.config import ModelConfig
 from runner.llm.endpoint import Channel
 from runner.system._retrieval.embedder import Embedder, EmbedderConfig
 from runner.system._retrieval.onnx_models import Side
-from runner.system._retrieval.result_cache import Cache
+from runner.system._retrieval.result_cache import ResultCache
 
-_BATCH = 64  # texts a request
+_BATCH = 64  # texts per request
 _CONCURRENCY = 8
 
 
@@ -35,10 +35,10 @@ class _Body(msgspec.Struct):
     data: list[_Item]
 
 
-class Endpoint(Embedder):
+class EmbeddingEndpoint(Embedder):
     """A model behind ``POST <base_url>/embeddings``, under the project's one HTTP policy."""
 
-    def __init__(self, config: EmbedderConfig, cache: Cache) -> None:
+    def __init__(self, config: EmbedderConfig, cache: ResultCache) -> None:
         super().__init__(config, cache)
         model = ModelConfig(
             name="embedder",

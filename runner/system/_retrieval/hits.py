@@ -38,5 +38,5 @@ def within(hits: Iterable[Hit], query: Query) -> Retrieval:
 
 
 def _chars(tokens: int | None) -> int | None:
-    """Four characters a token, as the harness counts what an agent has room for."""
+    """Four characters per token, as the harness counts what an agent has room for."""
     return None if tokens is None else 4 * tokens

@@ -41,7 +41,7 @@ class ModelClient:
 
     @property
     def where(self) -> str:
-        """Who answers: two servers may call two models by one name."""
+        """The server that answers: two servers may call two models by one name."""
         if self.config.provider != "openai":
             return self.config.provider
         from runner.llm.endpoint import base_url_of
@@ -49,7 +49,7 @@ class ModelClient:
         return base_url_of(self.config)
 
     def request(self, messages: Sequence[dict[str, str]], parts: Mapping[str, str] | None = None) -> Request:
-        """What is to be sent; ``parts`` are what a fake model reads."""
+        """Return a request; ``parts`` are what a fake model reads."""
         return self._requests.build(messages, parts)
 
     async def complete(self, request: Request) -> Completion:

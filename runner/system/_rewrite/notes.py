@@ -34,8 +34,8 @@ def parts_of(events: Sequence[Event], most_chars: int) -> Iterator[tuple[Event, 
         yield tuple(part)
 
 
-def told(part: Sequence[Event]) -> str:
-    """A part as a model reads it: project and session, then a line an event with its time and who it comes from.
+def part_text(part: Sequence[Event]) -> str:
+    """Return a part as a model reads it: project and session, then one line per event with its time and its actor.
 
     It is the same whether or not the run has put the times into the texts, so that one history is paid for once.
     """
@@ -49,6 +49,6 @@ def _line(event: Event) -> str:
 
 
 def notes_in(reply: str) -> list[str] | None:
-    """The notes of a reply, a line each; ``None`` when it is neither notes nor the word for none."""
+    """Return the notes of a reply, one per line; ``None`` when it is neither notes nor the word for none."""
     found = [match[1].strip() for line in reply.splitlines() if (match := _NOTE.match(line))]
     return found if found or reply.strip().strip(".").upper() == _NONE else None

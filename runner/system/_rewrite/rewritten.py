@@ -1,4 +1,4 @@
-"""A memory system that is told what a model makes of a history, in the place of the events."""
+"""A memory system that stores what a model makes of a history, in the place of the events."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from runner.llm.template import Template
 from runner.system import MemorySystem, Opening, Provenance, dated
 from runner.system._base.namespaces import Namespace, new_ids
 from runner.system._retrieval.model_client import ModelClient
-from runner.system._retrieval.result_cache import Cache, key
-from runner.system._rewrite.notes import notes_in, parts_of, told
-from runner.system._rewrite.settings import Rewrite
+from runner.system._retrieval.result_cache import ResultCache, key
+from runner.system._rewrite.notes import notes_in, part_text, parts_of
+from runner.system._rewrite.settings import RewriteSettings
 from runner.types import Answer, Event, Hit, Query, Receipt, Retrieval
 
 CACHED: Final = "ingest_cached"  # what a row says when nothing of its history was asked of the model in this run
@@ -42,9 +42,9 @@ class _Rewritten(Namespace):
 
 
 class RewritingSystem(MemorySystem):
-    """A memory system that is told notes or a summary instead of the events."""
+    """A memory system that stores notes or a summary instead of the events."""
 
-    def __init__(self, arm: ArmConfig, inner: MemorySystem, asked: Rewrite) -> None:
+    def __init__(self, arm: ArmConfig, inner: MemorySystem, asked: RewriteSettings) -> None:
         problems = []
         if asked.model is None:
             problems.append(
@@ -61,19 +61,19 @@ class RewritingSystem(MemorySystem):
             raise ConfigError(problems)
         self.arm, self.inner, self.asked = arm, inner, asked
         self.settings, self.knobs, self.ingest = inner.settings, inner.knobs, inner.ingest
-        self.modes, self.searches = inner.modes, inner.searches
+        self.modes, self.searches, self.only_documents = inner.modes, inner.searches, inner.only_documents
         known = frozenset({"session"} | ({"summary"} if asked.mode == "digest" else set()))
         self._template = Template.load(
             "arm/prompts", asked.prompt or _PROMPTS[asked.mode], "arm.ingest.prompt", known, known
         )
         self._model_client = ModelClient(asked.model)
-        self._cache = Cache()
+        self._cache = ResultCache()
         self._spaces: dict[str, _Rewritten] = {}
         self._asking: dict[bytes, asyncio.Lock] = {}
         self._tell()
 
     def _tell(self) -> None:
-        """Take over what the system says of itself; its own is known for sure only when it has opened."""
+        """Take over the capabilities of the system inside; they are final only when it has opened."""
         sources = self.inner.capabilities.sources and self.asked.mode == "extract"
         # A corpus that is there already is none of its notes, and the system itself is the arm that searches it.
         self.capabilities = changed(self.inner.capabilities, sources=sources, existing=False)
@@ -146,7 +146,7 @@ class RewritingSystem(MemorySystem):
         return structs.replace(answer, hits=hits, notes=(*answer.notes, *self._flags(space)))
 
     async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
-        """The events of a part that a note was written from, of the notes that the system holds; all of a summary's."""
+        """Return the events of the parts behind the notes that the system holds; for a summary all events."""
         space = self._spaces.get(ns) or _Rewritten()
         behind: Mapping[str, Iterable[str]] = {_DIGEST: space.ids} if self.asked.mode == "digest" else space.notes
         kept = await self.inner.holds(ns, list(behind))
@@ -183,7 +183,7 @@ class RewritingSystem(MemorySystem):
 
     async def _extracted(self, ns: str, space: _Rewritten, parts: Sequence[tuple[Event, ...]]) -> list[Event]:
         async def one(part: tuple[Event, ...]) -> list[str]:
-            return notes_in(await self._ask(space, {"session": told(part)}, notes_in)) or []
+            return notes_in(await self._ask(space, {"session": part_text(part)}, notes_in)) or []
 
         replies = await _together([partial(one, part) for part in parts], self._model_client.config.concurrency)
         made: list[Event] = []
@@ -201,20 +201,22 @@ class RewritingSystem(MemorySystem):
         if not parts:
             return []
         for part in parts:
-            space.summary = await self._ask(space, {"session": told(part), "summary": space.summary or _NOTHING}, str)
+            space.summary = await self._ask(
+                space, {"session": part_text(part), "summary": space.summary or _NOTHING}, str
+            )
         if space.ids:  # of an earlier write: the new summary takes the place of the old one
             await self.inner.reset(ns)
         return [self._event(_DIGEST, space.summary, parts[-1])]
 
     def _event(self, name: str, text: str, part: Sequence[Event]) -> Event:
-        """What is stored: it has the time of the last event that it was written from."""
+        """Return the event that is stored; it has the time of the last event that it was written from."""
         last = part[-1]
         project = "" if name == _DIGEST else last.project
         event = Event(id=name, text=text, time=last.time, kind="note", session=last.session, project=project)
         return event if self.inner.capabilities.timestamps else dated(event)
 
     async def _ask(self, space: _Rewritten, values: Mapping[str, str], readable: Callable[[str], Any]) -> str:
-        """A reply that can be read, from the cache or from the model.
+        """Return a reply that can be read, from the cache or from the model.
 
         Raises
         ------
@@ -241,12 +243,12 @@ class RewritingSystem(MemorySystem):
             return text
 
     def _place(self, request: Request) -> bytes:
-        """Where a reply is kept: the request's hash is over prompt, model, parameters and text."""
+        """Return the cache key of a reply: the request's hash is over prompt, model, parameters and text."""
         return key("ingest", self._model_client.where, request.sha256)
 
 
 async def _together(calls: Sequence[Callable[[], Awaitable[list[str]]]], at_once: int) -> list[list[str]]:
-    """All of them, or the first failure: then nothing more is begun, and what is in flight is paid and ends."""
+    """Return all results, or raise the first failure: then no call begins any more, and those in flight end."""
     slots = asyncio.Semaphore(at_once)
     failed: list[Exception] = []
 

@@ -1,4 +1,4 @@
-"""``ingest.mode``: what a model makes of a history before a memory system gets it, for any system.
+"""``ingest.mode``: a model rewrites a history before a memory system gets it, for any system.
 
 ``verbatim``
     The events as they are; the default, and nothing of this module runs.
@@ -25,7 +25,7 @@ from runner.system import MemorySystem
 VERBATIM: Final = "verbatim"
 
 
-class Rewrite(Strict):
+class RewriteSettings(Strict):
     """The keys of ``arm.ingest`` that any system takes."""
 
     mode: Literal["verbatim", "extract", "digest"] = "verbatim"
@@ -41,19 +41,19 @@ class Rewrite(Strict):
         return {"name": "ingest", "provider": "openai", "model": value, "params": {"temperature": 0}}
 
 
-def split(arm: ArmConfig, kind: type[MemorySystem]) -> tuple[Rewrite, ArmConfig]:
-    """What stands before a system, and the arm as the system itself reads it.
+def split_ingest(arm: ArmConfig, kind: type[MemorySystem]) -> tuple[RewriteSettings, ArmConfig]:
+    """Split an arm into the settings of the rewriting and the arm as the system itself reads it.
 
     A key that the system's own ``Ingest`` has is the system's.
 
     Raises
     ------
     ConfigError
-        When a key says what cannot be.
+        When a key or a value of the rewriting is wrong.
     """
-    names = [name for name in Rewrite.model_fields if name not in kind.Ingest.model_fields]
+    names = [name for name in RewriteSettings.model_fields if name not in kind.Ingest.model_fields]
     ours = {name: value for name, value in arm.ingest.items() if name in names}
-    asked = checked(Rewrite, ours, "arm.ingest.")
-    assert isinstance(asked, Rewrite)
+    asked = checked(RewriteSettings, ours, "arm.ingest.")
+    assert isinstance(asked, RewriteSettings)
     rest = {name: value for name, value in arm.ingest.items() if name not in names}
     return asked, arm.model_copy(update={"ingest": rest}) if ours else arm

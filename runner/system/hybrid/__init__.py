@@ -26,9 +26,9 @@ from pydantic import Field
 from runner.config import ArmConfig, ModelConfig, Strict
 from runner.errors import ConfigError
 from runner.system import Opening, Provenance, spoken
-from runner.system._base.threads import once
+from runner.system._base.threads import in_own_thread
 from runner.system._retrieval import onnx_models
-from runner.system._retrieval.bm25_index import Lexical
+from runner.system._retrieval.bm25_index import Bm25Index
 from runner.system._retrieval.embedder import Vectors
 from runner.system._retrieval.hits import hit_of, within
 from runner.system._retrieval.ranking import Floats, Order, diversify, fuse, order
@@ -88,12 +88,12 @@ class _Expanded(Query, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Store:
-    """One namespace, indexed; what a knob that is off would need is ``None``."""
+    """One namespace, indexed; a part that only a knob that is off would read is ``None``."""
 
     events: Sequence[Event]
     texts: Sequence[str]
     vectors: Vectors
-    lexical: Lexical
+    lexical: Bm25Index
     df: Counter[str]
     graph: TermGraph | None
     timeline: Timeline | None
@@ -126,7 +126,7 @@ class Hybrid(VectorSystem):
     async def open(self, opening: Opening) -> Provenance:
         opened = await super().open(opening)
         if self.knobs.cross_encoder:
-            self._reranker = await once(Reranker, self.cache)
+            self._reranker = await in_own_thread(Reranker, self.cache)
             opened = replace(opened, reranker=self._reranker.identity)
         if self._hyde is not None:
             self._hyde.open(opening)
@@ -142,7 +142,7 @@ class Hybrid(VectorSystem):
 
     def index(self, events: Sequence[Event], prepared: Sequence[Any]) -> Store:
         texts = [spoken(event) for event in events]
-        lexical = Lexical(texts)
+        lexical = Bm25Index(texts)
         timed = self.knobs.temporal or self.knobs.temporal_arm
         return Store(
             events=events,
@@ -156,7 +156,7 @@ class Hybrid(VectorSystem):
 
     def find(self, store: Store, query: Query) -> Retrieval:
         question = query.question if isinstance(query, _Expanded) else query.text
-        embedded = self.embedder.asked(query.text)
+        embedded = self.embedder.embed_query(query.text)
         named = spans(question, query.now) if store.timeline is not None else []
         away = store.timeline.distance(named) if store.timeline is not None and named else None
         # Of every event, whatever leg finds it; with hyde it is that of the question and its hypothetical answer.

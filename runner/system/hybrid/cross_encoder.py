@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.system._retrieval import onnx_models
-from runner.system._retrieval.result_cache import Cache, key
+from runner.system._retrieval.result_cache import ResultCache, key
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One logit a text, shape (n,); higher is better, comparable within one query. ``reused`` were in the cache."""
+    """One logit per text, shape (n,); higher is better, comparable within one query. ``reused`` were in the cache."""
 
     logits: NDArray[np.float64]
     reused: int
 
 
 class Reranker:
-    """ms-marco-MiniLM-L-12-v2 as int8 ONNX: one logit a pair. Thread-safe.
+    """ms-marco-MiniLM-L-12-v2 as int8 ONNX: one logit per pair. Thread-safe.
 
     Source: cross-encoder/ms-marco-MiniLM-L-12-v2, Apache-2.0.
     """
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: ResultCache) -> None:
         self._cache = cache
         self._network = onnx_models.network(onnx_models.MINILM_L12)
         self.identity = f"{onnx_models.MINILM_L12.name}@sha256:{onnx_models.MINILM_L12.model_sha256}"

@@ -68,7 +68,7 @@ _WHEN = re.compile(
 
 
 def asks_when(text: str) -> bool:
-    """Whether a question asks for a time."""
+    """Return whether a question asks for a time."""
     return _WHEN.search(text) is not None
 
 

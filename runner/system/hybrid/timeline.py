@@ -1,4 +1,4 @@
-"""When events happened, and what they say of other times, against the time that a question asks about."""
+"""The times of events: their own and those that they speak of, against the time that a question asks about."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ from runner.dotted import at
 from runner.errors import Refused
 from runner.http import Reply, start_of
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
-from runner.system._bridge.answers import answer_of
-from runner.system._bridge.declared import UNKNOWN, Settled
+from runner.system._bridge.answer_paths import answer_of
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.hits import hits_of
-from runner.system._bridge.http_client import HttpClient, headers_of, json_of, problems_of
-from runner.system._bridge.http_requests import Call, parts_of, send
-from runner.system._bridge.polling import until
-from runner.system._bridge.template import EVENT, QUERY, of_query
+from runner.system._bridge.hit_paths import hits_of
+from runner.system._bridge.http_client import HttpClient, headers_of, json_of, url_problems
+from runner.system._bridge.http_requests import RequestTemplate, send, template_fields
+from runner.system._bridge.polling import poll_until
+from runner.system._bridge.self_description import UNKNOWN, ResolvedDescription
+from runner.system._bridge.template import EVENT, QUERY, query_values
 from runner.system._bridge.templated import TemplatedBridge, check_taken
 from runner.system._retrieval.hits import within
 from runner.system.loom.settings import LoomSettings
@@ -70,8 +70,8 @@ class Loom(TemplatedBridge):
 
     def _problems(self) -> list[str]:
         asked = self.settings.requests
-        found = problems_of(self.settings.base_url, "arm.settings.base_url")
-        steps: list[tuple[str, Call | None, Sequence[str]]] = [
+        found = url_problems(self.settings.base_url, "arm.settings.base_url")
+        steps: list[tuple[str, RequestTemplate | None, Sequence[str]]] = [
             ("register", asked.register_, ("ns",)),
             ("write", asked.write, ("ns", "events")),
             ("settle", asked.settle, ("ns",)),
@@ -80,17 +80,17 @@ class Loom(TemplatedBridge):
             ("erase", asked.erase, ("namespaces",)),
         ]
         found += asked.ask.problems("arm.settings.requests.ask.") if asked.ask is not None else []
-        parts = [("write.item", asked.write.item, EVENT), *parts_of(steps)]
+        parts = [("write.item", asked.write.item, EVENT), *template_fields(steps)]
         return found + self._template_problems(((f"requests.{key}", *rest) for key, *rest in parts), "")
 
     # --- what it is -------------------------------------------------------------------------------------------------
 
-    async def _open(self, opening: Opening) -> Settled:
+    async def _open(self, opening: Opening) -> ResolvedDescription:
         settings, health = self.settings, self.settings.health
         self._server = HttpClient(settings.base_url, headers_of(settings.auth, {}), settings.limits)
         reply = await self._server.ask("GET", health.path, None, (503,))  # a server that is not ready tells why
         answer = json_of(reply, health.path)
-        if not health.ready.holds(answer):
+        if not health.ready.matches(answer):
             state = start_of(str(at(answer, health.ready.at)), 60)
             raise BridgeError(f"the server says '{state}', not ready: {start_of(str(answer), 200)}")
         told = {name: at(answer, getattr(health, name)) for name in _TOLD}
@@ -102,7 +102,7 @@ class Loom(TemplatedBridge):
                 f"arm '{self.arm.name}': the server's providers are fake ({named}): its scores mean nothing; start it "
                 f"with real ones, or name them in arm.settings.allow_fake=[{','.join(refused)}], and no gate will pass"
             )
-        return Settled(self.capabilities, self._provenance(told, fakes), ())
+        return ResolvedDescription(self.capabilities, self._provenance(told, fakes), ())
 
     @staticmethod
     def _fakes(told: Mapping[str, Any]) -> dict[str, str]:
@@ -135,7 +135,7 @@ class Loom(TemplatedBridge):
     # --- steps ------------------------------------------------------------------------------------------------------
 
     async def _reset(self, ns: str) -> None:
-        """A new name, never used before: an old one could hold what a killed run left."""
+        """Register a new name: an old one could hold what a killed run left."""
         name = f"{_PREFIX}{_PLAIN.sub('-', ns.removeprefix(_PREFIX))[:_NAME_CHARS]}-{secrets.token_hex(4)}"
         self._made.append(name)  # before it is asked for: an answer may be lost
         kind = "memory" if self.settings.keep_namespaces else "bench"  # the idle collector takes the kind bench
@@ -160,9 +160,9 @@ class Loom(TemplatedBridge):
             return
 
         async def ready() -> bool:
-            return settle.over(json_of(await self._send(settle, {"ns": self._names[ns]}), settle.path))
+            return settle.is_done(json_of(await self._send(settle, {"ns": self._names[ns]}), settle.path))
 
-        await until(ready, deadline_s, settle.every_s)
+        await poll_until(ready, deadline_s, settle.every_s)
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         search = self.settings.requests.search
@@ -177,10 +177,10 @@ class Loom(TemplatedBridge):
 
     def _asked(self, ns: str, query: Query) -> dict[str, Any]:
         name = self._names.get(ns, ns)  # one that was there already has the name that it was called by
-        return {**of_query(query), "ns": name, "mode": None if query.mode == "default" else query.mode}
+        return {**query_values(query), "ns": name, "mode": None if query.mode == "default" else query.mode}
 
     async def _erase(self, ns: str) -> None:
-        """Nothing yet: all of them go together when the run ends."""
+        """Forget the name; all names are erased together when the run ends."""
         self._names.pop(ns, None)
 
     async def _disconnect(self) -> None:
@@ -194,7 +194,7 @@ class Loom(TemplatedBridge):
             await server.close()
 
     async def _erase_all(self) -> None:
-        """One purging erasure of every name; what could not be erased is named in the log."""
+        """Erase every name with one purging request; the log names those that could not be erased."""
         names, self._made = self._made, []
         self._names.clear()
         if not names:
@@ -225,7 +225,9 @@ class Loom(TemplatedBridge):
     def _batch(self) -> int:
         return self.settings.requests.write.batch
 
-    async def _send(self, request: Call, values: Mapping[str, Any], fixed: Mapping[str, Any] | None = None) -> Reply:
+    async def _send(
+        self, request: RequestTemplate, values: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
+    ) -> Reply:
         if self._server is None:
             raise BridgeError("the arm is not open")
         return await send(self._server, request, values, fixed)

@@ -1,4 +1,4 @@
-"""What Loom is asked: one request a step, and where its health check tells what it is.
+"""Loom's requests, one per step, and the paths of its health check.
 
 The paths and fields are assumptions (``docs/systems.md``), and settings for that reason.
 """
@@ -10,19 +10,19 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.config import Strict
-from runner.system._bridge.answers import UsagePaths
+from runner.system._bridge.answer_paths import UsagePaths
 from runner.system._bridge.bridge import BridgeSettings
-from runner.system._bridge.hits import HitPaths
-from runner.system._bridge.http_client import Auth, Limits
-from runner.system._bridge.http_requests import Ask, Call, Search, Settle, Write
-from runner.system._bridge.polling import State
+from runner.system._bridge.hit_paths import HitPaths
+from runner.system._bridge.http_client import Auth, RequestLimits
+from runner.system._bridge.http_requests import AskRequest, RequestTemplate, SearchRequest, SettleRequest, WriteRequest
+from runner.system._bridge.polling import Condition
 
 
 class Health(Strict):
-    """Where the server says what it is, and the paths of that in its answer."""
+    """The health check, and the paths in its answer."""
 
     path: Annotated[str, Field(pattern=r"^/")] = "/v1/health"
-    ready: State = State(at="status", values=["ok", "healthy", "ready"])
+    ready: Condition = Condition(at="status", values=["ok", "healthy", "ready"])
     embedding_model: str = "embedding_model"
     embedding_dim: str = "embedding_dim"
     llm_model: str = "llm_model"
@@ -31,10 +31,12 @@ class Health(Strict):
 
 
 class Requests(Strict):
-    """One request a step; ``{ns}`` is the name of a namespace, ``{namespaces}`` the list of all that were made."""
+    """One request per step; ``{ns}`` is the name of a namespace, ``{namespaces}`` the list of all that were made."""
 
-    register_: Annotated[Call, Field(alias="register")] = Call(path="/v1/namespaces", body={"namespace": "{ns}"})
-    write: Write = Write(
+    register_: Annotated[RequestTemplate, Field(alias="register")] = RequestTemplate(
+        path="/v1/namespaces", body={"namespace": "{ns}"}
+    )
+    write: WriteRequest = WriteRequest(
         path="/v1/memories",
         body={"namespace": "{ns}", "memories": "{events}"},
         item={
@@ -46,8 +48,10 @@ class Requests(Strict):
         batch=50,
     )
     # null: what was written can be found when the write has returned
-    settle: Settle | None = Settle(path="/v1/namespaces/{ns}", ready=State(at="pending", values=[0]), every_s=0.2)
-    search: Search = Search(
+    settle: SettleRequest | None = SettleRequest(
+        path="/v1/namespaces/{ns}", ready=Condition(at="pending", values=[0]), every_s=0.2
+    )
+    search: SearchRequest = SearchRequest(
         path="/v1/memory/search",
         body={"namespace": "{ns}", "query": "{text}", "limit": "{k}", "mode": "{mode}"},
         hits=HitPaths(
@@ -61,7 +65,7 @@ class Requests(Strict):
         ),
     )
     # memory.ask; null: its answers are not asked for
-    ask: Ask | None = Ask(
+    ask: AskRequest | None = AskRequest(
         path="/v1/memory/ask",
         body={"namespace": "{ns}", "question": "{text}", "limit": "{k}", "mode": "{mode}", "now": "{now}"},
         answer="answer",
@@ -69,7 +73,9 @@ class Requests(Strict):
         model="model",
         usage=UsagePaths(input_tokens="usage.input_tokens", output_tokens="usage.output_tokens", usd="usage.usd"),
     )
-    erase: Call = Call(path="/v1/namespaces/erase", body={"namespaces": "{namespaces}", "purge": True})
+    erase: RequestTemplate = RequestTemplate(
+        path="/v1/namespaces/erase", body={"namespaces": "{namespaces}", "purge": True}
+    )
 
 
 class LoomSettings(BridgeSettings):
@@ -82,4 +88,4 @@ class LoomSettings(BridgeSettings):
     modes: tuple[str, ...] = ("default", "hybrid", "lexical", "vector")
     health: Health = Health()
     requests: Requests = Requests()
-    limits: Limits = Limits()
+    limits: RequestLimits = RequestLimits()

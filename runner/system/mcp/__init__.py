@@ -1,4 +1,4 @@
-"""A memory system that is an MCP server: which tools to call with what, and where the hits are, all in YAML.
+"""A memory system that is an MCP server: its tools, their arguments and the paths in their results, all in YAML.
 
 Format: https://modelcontextprotocol.io (tools/list, tools/call), spoken by the official SDK (the extra ``mcp``). Over
 stdio the arm starts the server; over streamable HTTP it connects to ``url``. Arguments are templates
@@ -29,16 +29,16 @@ from msgspec.structs import replace
 from runner.config import ArmConfig
 from runner.dotted import at
 from runner.system import Opening
-from runner.system._bridge.answers import answer_of
-from runner.system._bridge.declared import SelfDescription, Settled
+from runner.system._bridge.answer_paths import answer_of
+from runner.system._bridge.arm_process import ArmProcess, build_of
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.hits import hits_of
+from runner.system._bridge.hit_paths import hits_of
 from runner.system._bridge.http_client import headers_of
-from runner.system._bridge.polling import until
-from runner.system._bridge.process import ArmProcess, build_of
-from runner.system._bridge.process_pool import Pool
+from runner.system._bridge.polling import poll_until
+from runner.system._bridge.process_pool import ProcessPool
+from runner.system._bridge.self_description import ResolvedDescription, SelfDescription
 from runner.system._bridge.server_process import ServerProcess
-from runner.system._bridge.template import EVENT, fill, fill_text, of_query
+from runner.system._bridge.template import EVENT, fill, fill_text, query_values
 from runner.system._bridge.templated import TemplatedBridge, check_taken
 from runner.system.mcp.session import Contents, Session
 from runner.system.mcp.settings import McpSettings
@@ -58,7 +58,9 @@ class McpSystem(TemplatedBridge):
     def __init__(self, arm: ArmConfig) -> None:
         super().__init__(arm)
         self._headers: dict[str, str] = {}
-        self._pool: Pool[Session] = Pool(self._start, self.settings.processes, each=self.settings.one_per_scenario)
+        self._pool: ProcessPool[Session] = ProcessPool(
+            self._start, self.settings.processes, each=self.settings.one_per_scenario
+        )
         self._build = ""
         self.searches = self.settings.in_flight * self.settings.processes
 
@@ -76,7 +78,7 @@ class McpSystem(TemplatedBridge):
 
     # --- steps ------------------------------------------------------------------------------------------------------
 
-    async def _open(self, opening: Opening) -> Settled:
+    async def _open(self, opening: Opening) -> ResolvedDescription:
         settings = self.settings
         if settings.url is not None:
             self._headers = headers_of(settings.auth, settings.headers)
@@ -130,7 +132,7 @@ class McpSystem(TemplatedBridge):
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
         write = self.settings.write
         values = self._write_values(ns, events, write.item)
-        result = _whole(await self._call(self._pool.of(ns), "write", write, values))
+        result = _whole(await self._call(self._pool.holder(ns), "write", write, values))
         if write.taken is not None:
             taken = at(result, write.taken)
             check_taken(len(taken) if isinstance(taken, list) else taken, write.taken, events, result)
@@ -142,10 +144,10 @@ class McpSystem(TemplatedBridge):
             return
 
         async def ready() -> bool:
-            result = await self._call(self._pool.of(ns), "settle", settle, {"ns": ns})
-            return settle.over(_whole(result))
+            result = await self._call(self._pool.holder(ns), "settle", settle, {"ns": ns})
+            return settle.is_done(_whole(result))
 
-        await until(ready, deadline_s, settle.every_s)
+        await poll_until(ready, deadline_s, settle.every_s)
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         search = self.settings.search
@@ -166,13 +168,13 @@ class McpSystem(TemplatedBridge):
         if self.settings.drop_derived is None:
             await super()._drop_derived(ns)
         else:
-            await self._call(self._pool.of(ns), "drop_derived", self.settings.drop_derived, {"ns": ns})
+            await self._call(self._pool.holder(ns), "drop_derived", self.settings.drop_derived, {"ns": ns})
 
     async def _erase(self, ns: str) -> None:
         step = self.settings.erase or self.settings.reset
         try:
             if step is not None and not self.settings.one_per_scenario:
-                await self._call(self._pool.of(ns), "erase", step, {"ns": ns})
+                await self._call(self._pool.holder(ns), "erase", step, {"ns": ns})
         finally:
             await self._pool.drop(ns)
 
@@ -185,7 +187,7 @@ class McpSystem(TemplatedBridge):
         return self.settings.write.batch
 
     def _sendable(self, event: Event) -> Event:
-        """The SDK sends UTF-8, which has no half characters; a text that held one differs in the receipt."""
+        """Replace half characters: the SDK sends UTF-8, which has none, and the receipt shows the change."""
         changed = {
             name: _carried(value)
             for name in ("text", "actor", "title", "session", "project")
@@ -194,8 +196,8 @@ class McpSystem(TemplatedBridge):
         return replace(event, **changed) if changed else event
 
     async def _session(self, ns: str) -> Session:
-        """The server that answers for a namespace: any that runs, for one that is there already."""
-        return self._pool.of(ns) if ns in self._written else await self._pool.visit(ns)
+        """Return the server that answers for a namespace: any that runs, for one that is there already."""
+        return self._pool.holder(ns) if ns in self._written else await self._pool.visit(ns)
 
     async def _call(self, session: Session, name: str, step: ToolCall, values: Mapping[str, Any]) -> Any:
         arguments = fill(step.arguments, {**values, **self._knobs})
@@ -203,7 +205,7 @@ class McpSystem(TemplatedBridge):
 
 
 def _asked(ns: str, query: Query) -> dict[str, Any]:
-    return {"ns": ns, **of_query(query), "text": _carried(query.text)}
+    return {"ns": ns, **query_values(query), "text": _carried(query.text)}
 
 
 def _whole(result: Any) -> Any:

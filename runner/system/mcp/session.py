@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from runner.http import start_of
 from runner.safe import mask
-from runner.system._bridge.faults import BridgeError, Refusal
+from runner.system._bridge.arm_process import ArmProcess
+from runner.system._bridge.faults import BridgeError, RequestRefused
 from runner.system._bridge.http_client import http_client
-from runner.system._bridge.process import ArmProcess
 from runner.system.mcp.stdio import stdio
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Session:
         return session
 
     async def stop(self) -> None:
-        """Leave in good manners, end the process if there is one, and whatever it started."""
+        """Close the connection, then kill the process, if there is one, with all that it started."""
         self.why = self.why or f"{self.name} was stopped"
         self._leave.set()
         if self._task is not None:
@@ -178,7 +178,7 @@ class Session:
         texts = [block.text for block in result.content if block.type == "text"]
         if result.is_error:
             said = start_of(" ".join(texts), 300)
-            raise Refusal(f"tool '{tool}' reports an error{': ' + said if said else ''}")
+            raise RequestRefused(f"tool '{tool}' reports an error{': ' + said if said else ''}")
         if result.structured_content is not None:
             return result.structured_content
         return Contents(texts)
@@ -209,32 +209,32 @@ class Session:
                     await self._ending()
                     self._condemn(f"closed the connection ({start_of(error.message, 100)})")
                     raise BridgeError(self.why) from None
-                raise Refusal(f"'{what}' failed: {start_of(error.message, 300)}") from None
+                raise RequestRefused(f"'{what}' failed: {start_of(error.message, 300)}") from None
             except Exception as error:  # what came back is not what the protocol or the tool's own schema says
                 log.info("%s: %s", self.name, what, exc_info=True)
                 raise BridgeError(self.why or f"'{what}': {_first(error)}") from None
 
     async def _ending(self) -> None:
-        """Give a connection that was closed the time to be seen why."""
+        """Wait a moment for the reason why a connection was closed."""
         for _ in range(20):
             if self.why:
                 return
             await asyncio.sleep(_ENDING_S / 20)
 
     def _condemn(self, why: str) -> None:
-        """The end, for the first reason only."""
+        """End the connection; only the first reason counts."""
         if self.why:
             return
-        said = self._served.child.said() if self._served is not None else ""
+        said = self._served.child.stderr_tail() if self._served is not None else ""
         self.why = mask(f"{self.name} {why}") + said
         log.warning("%s", self.why)
         if self._served is not None:
-            self._served.child.strike()
+            self._served.child.kill_group()
         self._leave.set()
 
 
 class Contents(list[Any]):
-    """The content of a result without structure: one item a block, JSON where it is JSON.
+    """The content of a result without structure: one item per block, JSON where it is JSON.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ class Contents(list[Any]):
 
     @property
     def whole(self) -> Any:
-        """The one value that stands for all: a single block's own."""
+        """The content as one value: that of a single block, else the list."""
         return self[0] if len(self) == 1 else list(self)
 
 

@@ -1,4 +1,4 @@
-"""What an arm of the `mcp` bridge declares: where the server is, and one tool a step."""
+"""The settings of an arm of the `mcp` bridge: its server, and one tool per step."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from runner.system._bridge.arm_process import ProcessSettings, Timeouts, placeholder_problems
 from runner.system._bridge.bridge import BridgeSettings
-from runner.system._bridge.http_client import Auth, header_problems, problems_of
-from runner.system._bridge.process import ProcessSettings, Timeouts, placeholders
+from runner.system._bridge.http_client import Auth, header_problems, url_problems
 from runner.system._bridge.server_process import ServerSettings
-from runner.system._bridge.template import EVENT, QUERY, fill_text, named, unknown
+from runner.system._bridge.template import EVENT, QUERY, fill_text, placeholders_in, unknown_placeholders
 from runner.system.mcp.session import Handshake
 from runner.system.mcp.tools import AskTool, SearchTool, SettleTool, ToolCall, WriteTool
 
@@ -18,7 +18,7 @@ _KEY = "arm.settings."
 
 
 class McpSettings(BridgeSettings):
-    """Where the server is, and one tool a step."""
+    """The server, and one tool per step."""
 
     stdio: ProcessSettings | None = None
     url: str | None = None
@@ -40,7 +40,7 @@ class McpSettings(BridgeSettings):
 
     def steps(self) -> list[tuple[str, ToolCall, tuple[str, ...]]]:
         """Every step that is a tool, with the placeholders that its arguments may have."""
-        written = ("ns", "events") if "events" in named(self.write.arguments) else ("ns", *EVENT)
+        written = ("ns", "events") if "events" in placeholders_in(self.write.arguments) else ("ns", *EVENT)
         steps: list[tuple[str, ToolCall | None, tuple[str, ...]]] = [
             ("reset", self.reset, ("ns",)),
             ("write", self.write, written),
@@ -64,14 +64,14 @@ class McpSettings(BridgeSettings):
         if (self.stdio is None) == (self.url is None):
             found.append(f"{_KEY}stdio, {_KEY}url: one of them says where the server is")
         if self.stdio is not None:
-            found += placeholders(self.stdio, (), f"{_KEY}stdio.")
+            found += placeholder_problems(self.stdio, (), f"{_KEY}stdio.")
         elif self.one_per_scenario or self.processes > 1:
             found.append(
                 f"{_KEY}processes, {_KEY}one_per_scenario: they are of stdio, where this run starts the server"
             )
         if self.url is not None:
-            wrong = unknown(self.url, ["port"] if self.serve else [], f"{_KEY}url")
-            found += wrong or problems_of(fill_text(self.url, {"port": 1}), f"{_KEY}url")
+            wrong = unknown_placeholders(self.url, ["port"] if self.serve else [], f"{_KEY}url")
+            found += wrong or url_problems(fill_text(self.url, {"port": 1}), f"{_KEY}url")
         if self.serve is not None:
             found += self.serve.problems(f"{_KEY}serve.")
             if self.url is None:
@@ -80,7 +80,7 @@ class McpSettings(BridgeSettings):
 
     def _of_the_write(self) -> list[str]:
         found: list[str] = []
-        batched = "events" in named(self.write.arguments)
+        batched = "events" in placeholders_in(self.write.arguments)
         if batched != (self.write.item is not None):
             found.append(f"{_KEY}write: {{events}} in arguments and the template of each, item, belong together")
         if self.write.batch > 1 and not batched:

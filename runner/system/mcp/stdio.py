@@ -1,4 +1,4 @@
-"""The stdio transport of MCP over a process of an arm: newline-delimited JSON-RPC, a message a line.
+"""The stdio transport of MCP over a process of an arm: newline-delimited JSON-RPC, one message per line.
 
 As the SDK's own, but the process is one of :mod:`runner.process` (its group, its guard, its stderr), a line has a
 bound, and a server that floods is ended. Lines that are no message are logged and left out: the protocol forbids them,
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from runner.http import start_of
 from runner.process import exit_of
-from runner.system._bridge.process import ArmProcess
+from runner.system._bridge.arm_process import ArmProcess
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _PARTING_S: Final = 2.0  # that a server has to end by itself once its stdin is 
 
 @asynccontextmanager
 async def stdio(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterator[Any]:
-    """The streams of a process, as the SDK wants them; it is gone when they are left.
+    """Yield the streams of a process as the SDK wants them; leaving them ends the process.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ async def stdio(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterat
 
     inward, reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writes, outward = anyio.create_memory_object_stream[SessionMessage](0)
-    listening = asyncio.create_task(served.child.listen())
+    listening = asyncio.create_task(served.child.read_stderr())
 
     async def write() -> None:
         async with outward:
             async for message in outward:
                 line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await served.child.feed(line.encode("utf-8", "replace") + b"\n")
+                await served.child.write_stdin(line.encode("utf-8", "replace") + b"\n")
 
     async def read() -> None:
         async with inward:
@@ -54,7 +54,7 @@ async def stdio(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterat
                     await inward.send(message)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return  # the session has left
-            ended(exit_of(await served.child.ending(listening)))
+            ended(exit_of(await served.child.exit_code(listening)))
 
     try:
         async with anyio.create_task_group() as tasks:
@@ -74,19 +74,19 @@ async def stdio(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterat
 
 async def _part(served: ArmProcess, listening: asyncio.Task[None]) -> None:
     """Close its stdin, wait a little, then kill what is left."""
-    await served.child.hang_up()
+    await served.child.close_stdin()
     await asyncio.wait((listening,), timeout=_PARTING_S if served.child.code is None else 0.1)
     await served.kill()
 
 
 async def _messages(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterator[Any]:
-    """What it prints, until it ends or floods."""
+    """Yield the messages that it prints, until it ends or floods."""
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
     line = bytearray()
     noise = 0
-    while chunk := await served.child.chunk():
+    while chunk := await served.child.read_chunk():
         first, *others = chunk.split(b"\n")
         line += first
         for other in others:

@@ -1,4 +1,4 @@
-"""The tools of an MCP server that an arm declares, held against those that the server lists."""
+"""The tools that an arm declares, and their check against those that the server lists."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pydantic import Field
 
 from runner.config import Strict, did_you_mean
 from runner.errors import ConfigError
-from runner.system._bridge.answers import AnswerPaths
-from runner.system._bridge.hits import HitPaths
-from runner.system._bridge.paths import JsonPath, NonEmpty
-from runner.system._bridge.polling import Waiting
+from runner.system._bridge.answer_paths import AnswerPaths
+from runner.system._bridge.hit_paths import HitPaths
+from runner.system._bridge.polling import PollSettings
+from runner.system._bridge.value_types import JsonPath, NonEmpty
 
 if TYPE_CHECKING:
     from mcp import Tool
@@ -26,15 +26,15 @@ class ToolCall(Strict):
 
 
 class WriteTool(ToolCall):
-    """Storing events: one a call with ``{event.…}`` in it, or ``batch`` of them as ``{events}``."""
+    """Storing events: one per call with ``{event.…}`` in it, or ``batch`` of them as ``{events}``."""
 
     batch: Annotated[int, Field(ge=1, le=100_000)] = 1
     item: Any = None  # what each of `{events}` is
     taken: JsonPath | None = None  # path of the number of events that were taken, or of the list of them
 
 
-class SettleTool(ToolCall, Waiting):
-    """Asking until what was written can be found."""
+class SettleTool(ToolCall, PollSettings):
+    """Polling until what was written can be found."""
 
 
 class SearchTool(ToolCall):

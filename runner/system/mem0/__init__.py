@@ -22,10 +22,10 @@ from runner.errors import ConfigError, IngestError, ModelFault, SystemFault
 from runner.system import Capabilities, Opening, Prepared, Provenance, spoken
 from runner.system._base.library import LibrarySystem
 from runner.system._base.text import clean
-from runner.system._base.threads import once
+from runner.system._base.threads import in_own_thread
 from runner.system._retrieval.hits import within
 from runner.system._retrieval.model_client import ModelClient
-from runner.system._retrieval.scratch_folder import Scratch
+from runner.system._retrieval.scratch_folder import ScratchFolder
 from runner.system._retrieval.vector_system import Embedding, VectorSettings
 from runner.system.mem0.hooks import EmbeddingHook, ModelHook, load
 from runner.types import Event, Hit, Query, Receipt, Retrieval
@@ -67,7 +67,7 @@ class Store:
 
 
 class Mem0(Embedding, LibrarySystem[Store]):
-    """``Memory.add`` and ``Memory.search``, a user id a namespace."""
+    """``Memory.add`` and ``Memory.search``, one user id per namespace."""
 
     Settings = Settings
     Knobs = Knobs
@@ -85,7 +85,7 @@ class Mem0(Embedding, LibrarySystem[Store]):
                 ]
             )
         self._model_client = ModelClient(self.settings.model) if self.ingest.infer and self.settings.model else None
-        self._scratch = Scratch("mem0")
+        self._scratch = ScratchFolder("mem0")
         self._size = 0  # of a vector
         self._loop: asyncio.AbstractEventLoop
 
@@ -96,8 +96,8 @@ class Mem0(Embedding, LibrarySystem[Store]):
 
     async def open(self, opening: Opening) -> Provenance:
         opened = await super().open(opening)
-        await once(load)
-        self._size = len(await once(self.embedder.query, "dimension"))
+        await in_own_thread(load)
+        self._size = len(await in_own_thread(self.embedder.query, "dimension"))
         self._loop = asyncio.get_running_loop()
         if self._model_client is not None:
             self._model_client.open(opening)
@@ -182,7 +182,7 @@ class Mem0(Embedding, LibrarySystem[Store]):
 
     def find(self, store: Store, ns: str, query: Query) -> Retrieval:
         text = clean(query.text)
-        reused = self.embedder.asked(text).reused > 0
+        reused = self.embedder.embed_query(text).reused > 0
         found = store.memory.search(
             text,
             filters={"user_id": _user(ns)},
@@ -240,7 +240,7 @@ def _extracted(receipt: Receipt) -> str:
 
 
 def _build() -> str:
-    """Versions, and the legs that other packages switch on: with them the same mem0 ranks otherwise."""
+    """Return the versions, and the legs that other packages switch on: they change the ranking."""
     versions = [f"{name} {importlib.metadata.version(name)}" for name in ("mem0ai", "qdrant-client")]
     legs = {"keyword": "fastembed", "entities": "spacy"}
     told = [f"{leg} {'on' if importlib.util.find_spec(module) else 'off'}" for leg, module in legs.items()]

@@ -1,4 +1,4 @@
-"""What mem0 is given instead of clients of its own: the project's embedding model, and the run's way to ask a model.
+"""The clients that mem0 is given: the project's embedding model, and the run's way to ask a model.
 
 mem0 knows its providers by a fixed list of names. Both seams used here are public: an object of its base class
 ``EmbeddingBase`` or ``LLMBase``, put in the place of the one that it built (``memory.embedding_model``,
@@ -37,9 +37,9 @@ def _installed(record: logging.LogRecord) -> bool:
 
 
 def load() -> Any:
-    """mem0's ``Memory``, imported so that it reports nothing and keeps nothing in the user's home.
+    """Return mem0's ``Memory``, imported so that it reports nothing and keeps nothing in the user's home.
 
-    Telemetry and the folder are read from the environment when the package is imported, once a process.
+    Telemetry and the folder are read from the environment when the package is imported, once per process.
 
     Raises
     ------
@@ -69,13 +69,13 @@ def load() -> Any:
             )
         if (log := logging.getLogger("mem0")).level == logging.NOTSET:
             log.setLevel(logging.WARNING)  # a line at INFO for each memory would bury a run's log
-        for name in _LEGS:  # once a namespace; the record has it already
+        for name in _LEGS:  # once per namespace; the record has it already
             logging.getLogger(name).addFilter(_installed)
     return Memory
 
 
 class EmbeddingHook:
-    """The project's embedding model in mem0's clothes."""
+    """The project's embedding model behind mem0's interface."""
 
     def __init__(self, embedder: Embedder, size: int) -> None:
         self._embedder = embedder
@@ -83,7 +83,7 @@ class EmbeddingHook:
         self._failed: Exception | None = None
 
     def check(self) -> None:
-        """Raise what mem0 kept to itself."""
+        """Raise the failure that mem0 swallowed."""
         failed, self._failed = self._failed, None
         if failed is not None:
             raise failed
@@ -115,7 +115,7 @@ class EmbeddingHook:
 
 
 class ModelHook:
-    """The run's way of asking a model in mem0's clothes.
+    """The run's way of asking a model behind mem0's interface.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class ModelHook:
         return completion.text
 
     def _dated(self, message: dict[str, str]) -> dict[str, str]:
-        """The prompt on the scenario's clock: mem0 writes the day of today into it."""
+        """Return the prompt with the scenario's day: mem0 writes today's into it."""
         if self.day is None or message["role"] != "user":
             return message
         text, count = _DATES.subn(rf"\g<1>{self.day:%Y-%m-%d}", message["content"])

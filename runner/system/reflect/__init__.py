@@ -28,12 +28,12 @@ from runner.process import Child, cannot_run
 from runner.system import Capabilities, Opening, Provenance, build_version
 from runner.system._base.text import clean
 from runner.system._bridge.bridge import Bridge
-from runner.system._bridge.declared import Settled
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.one_shot import Finished, finish
+from runner.system._bridge.self_description import ResolvedDescription
 from runner.system._retrieval.hits import within
-from runner.system._retrieval.scratch_folder import Scratch
-from runner.system.reflect import notes
+from runner.system._retrieval.scratch_folder import ScratchFolder
+from runner.system.reflect import note_files
 from runner.system.reflect.environment import (
     ReflectKnobs,
     ReflectSettings,
@@ -84,7 +84,7 @@ class Reflect(Bridge):
         self.capabilities = changed(self.capabilities, links=self.knobs.graph_arm)
         self._recalls = asyncio.Semaphore(self.settings.concurrency)
         self._indexing = asyncio.Semaphore(1)  # it loads an embedding model and takes all cores
-        self._scratch = Scratch("reflect")
+        self._scratch = ScratchFolder("reflect")
         self._bases: dict[str, _Base] = {}
         self._shared: dict[str, str] = {}
 
@@ -106,7 +106,7 @@ class Reflect(Bridge):
 
     # --- what it is -------------------------------------------------------------------------------------------------
 
-    async def _open(self, opening: Opening) -> Settled:
+    async def _open(self, opening: Opening) -> ResolvedDescription:
         settings = self.settings
         script = own_path(settings.recall)
         try:
@@ -138,10 +138,10 @@ class Reflect(Bridge):
             fake=bool(declared.fake),
             extra={"embedder_model": settings.embed_model, "environment": exported(settings, self.knobs)},
         )
-        return Settled(self.capabilities, provenance, ())
+        return ResolvedDescription(self.capabilities, provenance, ())
 
     def _check_knobs(self, source: str) -> None:
-        """A knob that the engine does not read would be an ablation of nothing."""
+        """Refuse a knob that the engine does not read: it would be an ablation of nothing."""
         unread = [
             name for name in ReflectKnobs.model_fields if name not in self.inert("") and variable(name) not in source
         ]
@@ -158,7 +158,7 @@ class Reflect(Bridge):
     async def _reset(self, ns: str) -> None:
         self._forget(ns)
         base = _Base(self._scratch.new())
-        for folder in (base.kb / notes.FOLDER, base.state / "xdg", base.folder / "home"):
+        for folder in (base.kb / note_files.FOLDER, base.state / "xdg", base.folder / "home"):
             folder.mkdir(parents=True)
         self._bases[ns] = base
 
@@ -166,8 +166,8 @@ class Reflect(Bridge):
         base = self._bases[ns]
         base.indexed = False
         for event in events:
-            name = notes.name_of(event, len(base.notes))
-            notes.write(base.kb, name, event)
+            name = note_files.name_of(event, len(base.notes))
+            note_files.write(base.kb, name, event)
             base.notes[name] = event
         return 0
 
@@ -215,18 +215,18 @@ class Reflect(Bridge):
         name = item["id"]
         event = base.notes.get(name)
         if event is None:  # a part of a long note, whose front matter went with another part
-            return Hit(key=name, text=notes.title_of(item))
-        body = notes.read(base.kb, name)
-        text = body if body is not None else notes.title_of(item)
+            return Hit(key=name, text=note_files.title_of(item))
+        body = note_files.read(base.kb, name)
+        text = body if body is not None else note_files.title_of(item)
         return Hit(key=event.id, text=text, sources=(event.id,), time=event.time)
 
     async def _drop_derived(self, ns: str) -> None:
-        """Everything but the notes: the index, the sidecars, the state."""
+        """Delete everything but the notes: the index, the sidecars, the state."""
         base = self._bases[ns]
         for path in base.kb.iterdir():
-            if path.name != notes.FOLDER:
+            if path.name != note_files.FOLDER:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for path in (base.kb / notes.FOLDER).iterdir():
+        for path in (base.kb / note_files.FOLDER).iterdir():
             if not _is_note(base, path):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(base.state)
@@ -281,7 +281,7 @@ def _is_note(base: _Base, path: Path) -> bool:
 
 
 def _answer(done: Finished) -> dict[str, Any]:
-    """The JSON of a recall.
+    """Return the JSON of a recall.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What reflect is told: its knobs and settings as environment variables, and an environment without anything else.
+"""The environment of reflect: its knobs and settings as variables, and nothing else of the user's.
 
 Names and defaults: the project's "Configuration reference". An absent knob is on, so every one is exported.
 """
@@ -17,7 +17,7 @@ from runner.config import Strict
 from runner.errors import ConfigError
 from runner.safe import hide_value_of
 from runner.system._bridge.bridge import BridgeSettings
-from runner.system._bridge.declared import UNKNOWN
+from runner.system._bridge.self_description import UNKNOWN
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -42,7 +42,7 @@ class ReflectKnobs(Strict):
     tiered_inject: bool
 
     def exported(self) -> dict[str, str]:
-        """The environment that says so."""
+        """Return the variables of the knobs."""
         return {variable(name): str(int(value)) for name, value in self.model_dump().items()}
 
 
@@ -56,14 +56,14 @@ class Floors(Strict):
 
 
 class ReflectSettings(BridgeSettings):
-    """Where the engine is and what it is told besides its knobs; all of it is exported."""
+    """The engine's commands, and its settings besides the knobs; all of them are exported."""
 
     python: str = "python3"  # runs recall.py
     recall: str = "recall.py"
     reflect: str = "reflect"
     embed_model: str = _EMBEDDER
     ce_model: str = _CROSS_ENCODER
-    hyde: bool = False  # its own `claude -p`, a call a question: neither journalled nor priced
+    hyde: bool = False  # its own `claude -p`, one call per question: neither journalled nor priced
     min_overlap: Share = 0.0
     min_score: Floors = Floors()
     concurrency: Annotated[int, Field(ge=1, le=64)] = 3  # recall processes: each loads its models
@@ -79,7 +79,7 @@ def variable(knob: str) -> str:
 
 
 def exported(settings: ReflectSettings, knobs: ReflectKnobs) -> dict[str, str]:
-    """All that the engine is told."""
+    """Return the variables of all knobs and settings."""
     floors = {f"RECALL_ARM_{name.upper()}_MIN_SCORE": f"{at:g}" for name, at in settings.min_score.model_dump().items()}
     return {
         **knobs.exported(),
@@ -95,7 +95,7 @@ def exported(settings: ReflectSettings, knobs: ReflectKnobs) -> dict[str, str]:
 
 
 def environment(settings: ReflectSettings, bin_dir: Path) -> dict[str, str]:
-    """What every process inherits of ours, with ``reflect`` first on its path.
+    """Return the variables that every process inherits, with ``reflect`` first on its path.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def environment(settings: ReflectSettings, bin_dir: Path) -> dict[str, str]:
 
 
 def folders(kb: Path, state: Path, home: Path) -> dict[str, str]:
-    """Where one namespace lives, and nothing of the user's."""
+    """Return the variables that keep one namespace in its own folders."""
     return {
         "GLOBAL_LEARNINGS_PATH": str(kb),
         "RECALL_LEARNINGS_ROOT": str(kb),
@@ -131,7 +131,7 @@ def folders(kb: Path, state: Path, home: Path) -> dict[str, str]:
 
 
 def revision(model: str, env: Mapping[str, str], home: str = "") -> str:
-    """A model with the revision that the hub's cache has, else ``unknown``: which weights answer is not known then."""
+    """Return a model with its revision in the hub's cache, else ``unknown``."""
     name = model if "/" in model or not home else f"{home}/{model}"
     hub = Path(env.get("HF_HUB_CACHE") or Path(env["HF_HOME"]) / "hub")
     try:

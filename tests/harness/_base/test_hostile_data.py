@@ -99,7 +99,7 @@ def test_a_table_is_read_a_row_group_at_a_time(tmp_path: Path) -> None:
     assert path.stat().st_size > 20_000_000
     before, most = arrow.total_allocated_bytes(), 0
     seen = 0
-    for row in rows("h", path, list):
+    for row in rows(path, list):
         seen += 1
         assert isinstance(row, dict)
         most = max(most, arrow.total_allocated_bytes() - before)
@@ -274,9 +274,9 @@ PATCH = {"id": "q1", "action": "fix", "answer": "x", "reason": "r"}
     [
         ("p.json", json.dumps([PATCH | {"answer": " "}]), "the answer is empty"),
         ("p.json", '[{"id": "q1", "id": "q2", "action": "fix", "answer": "x", "reason": "r"}]', "'id' twice"),
-        ("p.yaml", "- {id: q1, id: q2, action: fix, answer: x, reason: r}", "line 1 has a field twice"),
-        ("p.yaml", "- &a {id: q1, action: fix, answer: x, reason: r}\n- *a", "line 2 has an alias"),
-        ("p.yaml", "- &a [x, x]\n- [*a, *a]\n", "line 2 has an alias"),
+        ("p.yaml", "- {id: q1, id: q2, action: fix, answer: x, reason: r}", "the key 'id' stands twice (line 1)"),
+        ("p.yaml", "- &a {id: q1, action: fix, answer: x, reason: r}\n- *a", "aliases (*name) are not read (line 2)"),
+        ("p.yaml", "- &a [x, x]\n- [*a, *a]\n", "aliases (*name) are not read (line 2)"),
         (
             "p.json",
             json.dumps(
@@ -290,7 +290,7 @@ PATCH = {"id": "q1", "action": "fix", "answer": "x", "reason": "r"}
                     }
                 ]
             ),
-            "has no 'id'; a patch of longmemeval has id, action and reason, and this may be one of another benchmark",
+            "has no 'id'; a patch has id, action and reason, and this may be one of another benchmark",
         ),
     ],
 )
@@ -307,7 +307,7 @@ def test_a_patch_cites_each_event_once(tmp_path: Path) -> None:
     )
     (scenario,) = harness_at("longmemeval", tmp_path / "items.json", [str(tmp_path / "p.json")]).load(SliceConfig())
     assert scenario.questions[0].gold.evidence == ("s0001/1",)
-    assert list(read_patches("longmemeval", [str(tmp_path / "p.json")]).by_id) == ["q1"]
+    assert list(read_patches([str(tmp_path / "p.json")]).by_id) == ["q1"]
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))

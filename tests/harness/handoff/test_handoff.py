@@ -23,8 +23,8 @@ from runner.harness.handoff import SHIPPED
 from runner.harness.handoff.lint import errors, notes
 from runner.harness.handoff.scenario_file import FAMILIES, PHRASES, EventSpec, ScenarioSpec
 from runner.harness.handoff.scenario_folder import spec_of
+from runner.harness.handoff.score import collapsed, score
 from runner.harness.handoff.variants import SETS, flatten, with_actor
-from runner.score.handoff import collapsed, score
 from runner.types import KINDS, Checkpoint
 
 FILES = sorted(SHIPPED.glob("*.yaml"))

@@ -76,7 +76,7 @@ def harness_of(tmp_path):
 
 def refusal(harness) -> str:
     with pytest.raises(DatasetError) as caught:
-        list(harness.read())
+        list(harness.load(SliceConfig()))
     message = str(caught.value)
     assert "\n" not in message
     assert message.startswith("locomo_qa: ")

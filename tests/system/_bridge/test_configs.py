@@ -10,9 +10,9 @@ from runner.config import load, odd_values
 from runner.dotted import at
 from runner.errors import ConfigError
 from runner.system import build
-from runner.system._bridge.answers import AnswerPaths, UsagePaths, answer_of
+from runner.system._bridge.answer_paths import AnswerPaths, UsagePaths, answer_of
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.hits import HitPaths, hits_of
+from runner.system._bridge.hit_paths import HitPaths, hits_of
 from tests.support.bridging import arm_of
 
 COMMAND = {"command": ["x"]}

@@ -12,8 +12,8 @@ import pytest
 from runner.dotted import described
 from runner.process import Child, exit_of
 from runner.safe import secrets_in
-from runner.system._bridge.polling import State
-from runner.system._bridge.template import fill, fill_text, named, unknown, url_part
+from runner.system._bridge.polling import Condition
+from runner.system._bridge.template import fill, fill_text, placeholders_in, unknown_placeholders, url_part
 from tests.support.bridging import assert_gone
 
 VALUES: dict[str, Any] = {"k": 3, "ns": "a b", "none": None, "list": [1, 2], "text": 'say "hi"'}
@@ -46,18 +46,18 @@ def test_a_value_in_a_url_is_escaped() -> None:
 
 def test_placeholders_are_found_and_held_against_what_there_is() -> None:
     template = {"a": ["{ns}", "x{k}"], "b": "{{free}} {ns}"}
-    assert named(template) == ["ns", "k"]
-    assert unknown(template, ["ns", "k"], "body") == []
-    assert unknown("{nns}", ["ns", "k"], "body") == [
+    assert placeholders_in(template) == ["ns", "k"]
+    assert unknown_placeholders(template, ["ns", "k"], "body") == []
+    assert unknown_placeholders("{nns}", ["ns", "k"], "body") == [
         "body: there is no {nns} here (did you mean 'ns'?); there are {ns}, {k} (a literal brace is doubled)"
     ]
 
 
 def test_a_state_compares_values_of_one_kind() -> None:
-    assert State(at="s", values=["done", 1]).holds({"s": 1})
-    assert not State(at="s", values=[1]).holds({"s": True})
-    assert not State(at="s", values=["done"]).holds({"s": None})
-    assert not State(at="s.t", values=["done"]).holds("text")
+    assert Condition(at="s", values=["done", 1]).matches({"s": 1})
+    assert not Condition(at="s", values=[1]).matches({"s": True})
+    assert not Condition(at="s", values=["done"]).matches({"s": None})
+    assert not Condition(at="s.t", values=["done"]).matches("text")
 
 
 def test_a_value_is_described() -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from runner.system._retrieval.bm25_index import Lexical
+from runner.system._retrieval.bm25_index import Bm25Index
 from runner.system._retrieval.words import stems
 
 TEXTS = ["cat cat dog", "dog bird", "fish", "cat bird bird fish fish"]
@@ -25,17 +25,19 @@ def bm25(term: str, at: int) -> float:
 
 def test_scores_are_those_of_the_formula() -> None:
     expected = [bm25("cat", at) + bm25("bird", at) for at in range(4)]
-    np.testing.assert_allclose(Lexical(TEXTS).score("cats birds"), expected, rtol=1e-6)
+    np.testing.assert_allclose(Bm25Index(TEXTS).score("cats birds"), expected, rtol=1e-6)
 
 
 def test_a_weight_scales_its_term() -> None:
     expected = [2.0 * bm25("cat", at) + 0.5 * bm25("fish", at) for at in range(4)]
-    np.testing.assert_allclose(Lexical(TEXTS).weighted({"cat": 2.0, "fish": 0.5, "unknown": 9.0}), expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        Bm25Index(TEXTS).weighted({"cat": 2.0, "fish": 0.5, "unknown": 9.0}), expected, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("texts", [[""], ["the of and"], ["", "?!"]])
 def test_a_corpus_without_words_scores_nothing(texts: list[str]) -> None:
-    assert Lexical(texts).score("cat").tolist() == [0.0] * len(texts)
+    assert Bm25Index(texts).score("cat").tolist() == [0.0] * len(texts)
 
 
 def test_words_are_stemmed_and_stopwords_dropped() -> None:
@@ -47,5 +49,5 @@ def test_words_are_stemmed_and_stopwords_dropped() -> None:
 
 
 def test_repeats_in_a_question_count() -> None:
-    lexical = Lexical(TEXTS)
+    lexical = Bm25Index(TEXTS)
     np.testing.assert_allclose(lexical.weighted(Counter(["cat", "cat"])), 2 * lexical.score("cat"))

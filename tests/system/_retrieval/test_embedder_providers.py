@@ -18,7 +18,7 @@ from runner.errors import UsageError
 from runner.system._retrieval import onnx_models
 from runner.system._retrieval.embedder import Embedder, EmbedderConfig
 from runner.system._retrieval.embedder_providers import BGE_PREFIX, FastEmbed
-from runner.system._retrieval.result_cache import Cache
+from runner.system._retrieval.result_cache import ResultCache
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
 
 
 def opened(model: str) -> Embedder:
-    embedder = FastEmbed(EmbedderConfig(provider="fastembed", model=model), Cache())
+    embedder = FastEmbed(EmbedderConfig(provider="fastembed", model=model), ResultCache())
     asyncio.run(embedder.open())
     return embedder
 
@@ -83,13 +83,13 @@ def test_what_is_not_a_number_never_becomes_a_vector(bad: list[float]) -> None:
             return [np.array(bad)]
 
     with pytest.raises(ValueError, match="not a number"):
-        Broken(EmbedderConfig(provider="fake"), Cache()).query("x")
+        Broken(EmbedderConfig(provider="fake"), ResultCache()).query("x")
 
 
 @pytest.mark.skipif(not onnx_models.installed(), reason="needs onnxruntime")
 def test_a_model_without_a_file_is_unknown_and_kept_by_nobody(seen: list[list[str]], tmp_path: Path) -> None:
     (tmp_path / "model.onnx").unlink()  # what fastembed loaded is not where it is looked for
-    shared = Cache(tmp_path / "shared")
+    shared = ResultCache(tmp_path / "shared")
     config = EmbedderConfig(provider="fastembed", model="x/y")
     for _ in range(2):
         embedder = FastEmbed(config, shared)
@@ -99,7 +99,7 @@ def test_a_model_without_a_file_is_unknown_and_kept_by_nobody(seen: list[list[st
         asyncio.run(embedder.close())
     assert seen == [["abc"], ["abc"]]
     shared.close()
-    declared = FastEmbed(config.model_copy(update={"revision": "2024-05"}), Cache())
+    declared = FastEmbed(config.model_copy(update={"revision": "2024-05"}), ResultCache())
     asyncio.run(declared.open())
     assert declared.identity.startswith("x/y@revision:2024-05 fastembed 0.7/onnxruntime ")
 

@@ -14,7 +14,7 @@ from runner.errors import UsageError
 from runner.system._retrieval import onnx_models
 from runner.system._retrieval.embedder import EmbedderConfig
 from runner.system._retrieval.embedder_providers import BGE_PREFIX, Bundled
-from runner.system._retrieval.result_cache import Cache
+from runner.system._retrieval.result_cache import ResultCache
 from runner.system.hybrid.cross_encoder import Reranker
 
 pytestmark = pytest.mark.skipif(not onnx_models.installed(), reason="needs the extra 'embed'")
@@ -24,7 +24,7 @@ CAT, DOG, TAX = "The cat sleeps on the sofa.", "A dog barked all night.", "Tax r
 
 @pytest.fixture
 def bundled() -> Bundled:
-    embedder = Bundled(EmbedderConfig(), Cache())
+    embedder = Bundled(EmbedderConfig(), ResultCache())
     asyncio.run(embedder.open())
     return embedder
 
@@ -48,7 +48,7 @@ def test_the_prefix_goes_to_questions_alone(bundled: Bundled) -> None:
 
 def test_a_vector_does_not_depend_on_its_neighbours(bundled: Bundled) -> None:
     alone = bundled.passages([CAT]).vectors[0]
-    other = Bundled(EmbedderConfig(), Cache())
+    other = Bundled(EmbedderConfig(), ResultCache())
     asyncio.run(other.open())
     together = other.passages([TAX * 40, CAT, DOG]).vectors[1]
     np.testing.assert_array_equal(alone, together)
@@ -57,7 +57,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(bundled: Bundled) -> None:
 def test_the_cache_gives_the_same_bytes_and_counts(tmp_path: Path) -> None:
     made = []
     for _ in range(2):
-        cache = Cache(tmp_path)
+        cache = ResultCache(tmp_path)
         embedder = Bundled(EmbedderConfig(), cache)
         asyncio.run(embedder.open())
         made.append(embedder.passages([CAT, DOG, CAT]))
@@ -67,7 +67,7 @@ def test_the_cache_gives_the_same_bytes_and_counts(tmp_path: Path) -> None:
 
 
 def test_the_reranker_reads_both_texts() -> None:
-    cache = Cache()
+    cache = ResultCache()
     reranker = Reranker(cache)
     scored = reranker.score("When are tax returns due?", [CAT, TAX, DOG, TAX])
     scores = scored.logits

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.system._retrieval.result_cache import FILE, Cache, key
+from runner.system._retrieval.result_cache import FILE, ResultCache, key
 
 ONE, TWO = key("m", "k", "one"), key("m", "k", "two")
 
@@ -30,17 +30,17 @@ def test_a_key_tells_its_parts_apart() -> None:
 
 
 def test_it_outlives_a_process(tmp_path: Path) -> None:
-    first = Cache(tmp_path)
+    first = ResultCache(tmp_path)
     first.write({ONE: b"1", TWO: b""})
     first.close()
-    second = Cache(tmp_path)
+    second = ResultCache(tmp_path)
     assert second.persistent
     assert second.read([TWO, ONE, key("m", "k", "three"), ONE]) == {ONE: b"1", TWO: b""}
     second.close()
 
 
 def test_in_memory_without_a_folder() -> None:
-    cache = Cache()
+    cache = ResultCache()
     cache.write({ONE: b"1"})
     assert (cache.read([ONE, TWO]), cache.persistent) == ({ONE: b"1"}, False)
 
@@ -49,7 +49,7 @@ def test_in_memory_without_a_folder() -> None:
 def test_memory_is_bounded_and_the_latest_used_stay(broken: bool, tmp_path: Path) -> None:
     if broken:
         (tmp_path / FILE).mkdir()  # no cache can be there
-    cache = Cache(tmp_path if broken else None, memory_mb=0.1)
+    cache = ResultCache(tmp_path if broken else None, memory_mb=0.1)
     names = [key("m", "k", str(at)) for at in range(1_000)]
     for name in names:  # 1,750 bytes each with what the entry itself takes: 57 fit
         cache.write({name: b"x" * 1_500})
@@ -64,7 +64,7 @@ def test_memory_is_bounded_and_the_latest_used_stay(broken: bool, tmp_path: Path
 
 
 def test_many_keys_at_once(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = ResultCache(tmp_path)
     values = {key("m", "k", str(at)): str(at).encode() for at in range(2_345)}
     cache.write(values)
     assert cache.read(list(values)) == values
@@ -72,13 +72,13 @@ def test_many_keys_at_once(tmp_path: Path) -> None:
 
 
 def test_a_damaged_value_is_computed_anew(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = ResultCache(tmp_path)
     cache.write({ONE: b"good", TWO: b"good"})
     cache.close()
     with sqlite3.connect(tmp_path / FILE) as file:
         file.execute("UPDATE results SET value = CAST(substr(value, 1, 4) || 'evil' AS BLOB) WHERE key = ?", (ONE,))
     file.close()
-    again = Cache(tmp_path)
+    again = ResultCache(tmp_path)
     assert again.read([ONE, TWO]) == {TWO: b"good"}
     again.write({ONE: b"better"})
     assert again.read([ONE]) == {ONE: b"better"}
@@ -97,7 +97,7 @@ def test_what_is_no_cache_falls_back_to_memory(kind: str, tmp_path: Path, caplog
         else:
             (folder / FILE).mkdir()
     with caplog.at_level(logging.WARNING):
-        cache = Cache(folder)
+        cache = ResultCache(folder)
     cache.write({ONE: b"1"})
     assert (cache.read([ONE]), cache.persistent) == ({ONE: b"1"}, False)
     assert "keeps its results in memory" in caplog.text
@@ -105,7 +105,7 @@ def test_what_is_no_cache_falls_back_to_memory(kind: str, tmp_path: Path, caplog
 
 
 def test_a_disk_that_fills_falls_back_to_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    cache = Cache(tmp_path)
+    cache = ResultCache(tmp_path)
     cache.write({ONE: b"1"})
     assert cache._file is not None
     pages = cache._file.execute("PRAGMA page_count").fetchone()[0]
@@ -120,20 +120,20 @@ def test_a_disk_that_fills_falls_back_to_memory(tmp_path: Path, caplog: pytest.L
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes where it may not")
 def test_a_read_only_folder_falls_back_to_memory(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    cache = Cache(tmp_path)
+    cache = ResultCache(tmp_path)
     cache.write({ONE: b"1"})
     assert (cache.read([ONE]), cache.persistent) == ({ONE: b"1"}, False)
 
 
 def test_processes_and_threads_share_it(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from runner.system._retrieval.result_cache import Cache, key\n"
-        "cache = Cache(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from runner.system._retrieval.result_cache import ResultCache, key\n"
+        "cache = ResultCache(Path(sys.argv[1]))\n"
         "for at in range(100): cache.write({key('m', sys.argv[2], str(at)): b'x'})\n"
         "assert cache.persistent; cache.close()"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("p", "q")]
-    cache = Cache(tmp_path)
+    cache = ResultCache(tmp_path)
 
     def work(name: str) -> None:
         for at in range(50):

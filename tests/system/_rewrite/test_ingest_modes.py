@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from runner.errors import ConfigError, EndpointUnusable, IngestError, SearchErro
 from runner.record.compare import compare
 from runner.record.instrument import WHY
 from runner.system import MemorySystem, Opening, build, receipt_of
-from runner.system._rewrite.notes import notes_in, parts_of, told
+from runner.system._rewrite.notes import notes_in, part_text, parts_of
 from runner.types import Event, Query
 from tests.conftest import command_environment, runs_in
+from tests.support.driving import drive, store
 from tests.support.servers import Stub, closed_port
 
 NOON = datetime(2024, 3, 4, 12, 0)
@@ -68,31 +69,12 @@ def arm(stub: Stub, mode: str = "extract", system: str = "bm25", **ingest: Any) 
     return ArmConfig(name="x", system=system, ingest={"mode": mode, "model": model(stub), **ingest})
 
 
-def drive(arm: ArmConfig, body: Callable[[MemorySystem], Awaitable[Any]], cache_dir: Path | None = None) -> Any:
-    async def session() -> Any:
-        system = build(arm)
-        await system.open(Opening(cache_dir=cache_dir))
-        try:
-            return await body(system)
-        finally:
-            await system.close()
-
-    return asyncio.run(session())
-
-
-async def stored(system: MemorySystem, events: list[Event], ns: str = "n") -> Any:
-    await system.reset(ns)
-    receipt = await system.write(ns, events)
-    await system.settle(ns, receipt, 10)
-    return receipt
-
-
 # --- extract -------------------------------------------------------------------------------------------------------
 
 
 def test_notes_take_the_place_of_the_events_and_cite_their_part(stub: Stub) -> None:
     async def body(system: MemorySystem) -> None:
-        receipt = await stored(system, EVENTS)
+        receipt = await store(system, "n", EVENTS)
         assert (receipt.events, receipt.times) == (3, "native")
         assert receipt.sha256 != receipt_of(EVENTS).sha256  # other texts were stored
         found = await system.search("n", Query(text="when does the ferry leave?", k=1))
@@ -115,18 +97,18 @@ def test_a_system_without_times_is_told_them_in_the_notes(stub: Stub) -> None:
 
     async def body(system: MemorySystem) -> None:
         assert not system.capabilities.timestamps
-        await stored(system, given)
+        await store(system, "n", given)
         (hit,) = (await system.search("n", Query(text="ferry", k=1))).hits
         # Asked once with its time, and stored with that of the part.
         assert hit.text == "[04 March 2024, 12:00] [04 March 2024, 12:00] Ada: The ferry leaves."
 
     drive(chosen, body)
-    assert told(given) == told([Event(id="a", text="The ferry leaves.", time=NOON, actor="Ada")])
+    assert part_text(given) == part_text([Event(id="a", text="The ferry leaves.", time=NOON, actor="Ada")])
 
 
 def test_a_second_write_appends(stub: Stub) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system, EVENTS[:2])
+        await store(system, "n", EVENTS[:2])
         await system.settle("n", await system.write("n", EVENTS[2:]), 10)
         for word, sources in (("ferry", ("a", "b")), ("zeppelin", ("c",))):
             assert (await system.search("n", Query(text=word))).hits[0].sources == sources
@@ -138,7 +120,7 @@ def test_a_second_write_appends(stub: Stub) -> None:
 
 def test_reset_and_erase_reach_the_system(stub: Stub) -> None:
     async def body(system: MemorySystem) -> None:
-        await stored(system, EVENTS)
+        await store(system, "n", EVENTS)
         await system.reset("n")
         assert (await system.search("n", Query(text="ferry"))).hits == ()
         await system.erase("n")
@@ -156,7 +138,7 @@ def test_a_digest_is_carried_over_the_history_and_only_it_is_stored(stub: Stub) 
 
     async def body(system: MemorySystem) -> None:
         assert not system.capabilities.sources
-        await stored(system, EVENTS[:2])
+        await store(system, "n", EVENTS[:2])
         await system.settle("n", await system.write("n", EVENTS[2:]), 10)
         found = await system.search("n", Query(text="anything"))
         (hit,) = found.hits
@@ -174,12 +156,12 @@ def test_a_digest_is_carried_over_the_history_and_only_it_is_stored(stub: Stub) 
 
 def test_replies_are_kept_by_what_was_asked_and_by_nothing_else(stub: Stub, tmp_path: Path) -> None:
     async def body(system: MemorySystem) -> Any:
-        await stored(system, EVENTS, "other")
+        await store(system, "other", EVENTS)
         return (await system.search("other", Query(text="ferry"))).notes
 
     def asked(chosen: ArmConfig) -> int:
         before = stub.state.requests
-        notes = drive(chosen, body, tmp_path)
+        notes = drive(chosen, body, Opening(cache_dir=tmp_path))
         new = stub.state.requests - before
         assert ("ingest_cached" in notes) is (new == 0)
         return new
@@ -196,7 +178,7 @@ def test_replies_are_kept_by_what_was_asked_and_by_nothing_else(stub: Stub, tmp_
     prompt.write_text("Note it all, a line each after a hyphen.\n<session>\n{session}\n</session>")
     assert asked(arm(stub, prompt=str(prompt))) == 2  # the file changed, its name did not
     with Stub(answer=noted) as second:  # another server, which may call another model "m"
-        drive(arm(second), body, tmp_path)
+        drive(arm(second), body, Opening(cache_dir=tmp_path))
         assert second.state.requests == 2
 
 
@@ -205,13 +187,13 @@ def test_what_cannot_be_read_is_not_kept(stub: Stub, tmp_path: Path) -> None:
 
     async def fails(system: MemorySystem) -> None:
         with pytest.raises(IngestError):
-            await stored(system, EVENTS[:1])
+            await store(system, "n", EVENTS[:1])
 
     async def works(system: MemorySystem) -> None:
-        await stored(system, EVENTS[:1])
+        await store(system, "n", EVENTS[:1])
 
-    drive(arm(stub), fails, tmp_path)
-    drive(arm(stub), works, tmp_path)
+    drive(arm(stub), fails, Opening(cache_dir=tmp_path))
+    drive(arm(stub), works, Opening(cache_dir=tmp_path))
     assert stub.state.requests == 2
 
 
@@ -236,7 +218,7 @@ def test_a_failure_is_an_ingest_error(stub: Stub, fault: str, reply: str | None,
 
     async def body(system: MemorySystem) -> None:
         with pytest.raises(IngestError, match=says):
-            await stored(system, EVENTS)
+            await store(system, "n", EVENTS)
 
     drive(arm(stub, model=model(stub, timeout_s=0.5, deadline_s=0.5)), body)
 
@@ -247,7 +229,7 @@ def test_nothing_more_is_asked_after_a_failure(stub: Stub) -> None:
 
     async def body(system: MemorySystem) -> None:
         with pytest.raises(IngestError):
-            await stored(system, many)
+            await store(system, "n", many)
 
     drive(arm(stub, model=model(stub, concurrency=1)), body)
     assert stub.state.requests == 1
@@ -256,7 +238,7 @@ def test_nothing_more_is_asked_after_a_failure(stub: Stub) -> None:
 def test_an_endpoint_that_never_answers_ends_the_run(stub: Stub) -> None:
     async def body(system: MemorySystem) -> None:
         with pytest.raises(EndpointUnusable):
-            await stored(system, EVENTS)
+            await store(system, "n", EVENTS)
 
     drive(arm(stub, model=model(stub, base_url=f"http://127.0.0.1:{closed_port()}/v1")), body)
 
@@ -328,7 +310,7 @@ def test_parts_hold_one_session_and_project_and_no_event_is_cut() -> None:
     ]
     assert [[event.id for event in part] for part in parts_of(long, 130)] == [["1", "2"], ["3"], ["4"], ["5"]]
     assert list(parts_of([], 100)) == []
-    assert told(long[3:4]) == "Project: p\nSession: s1\ny"
+    assert part_text(long[3:4]) == "Project: p\nSession: s1\ny"
 
 
 def test_notes_of_a_reply() -> None:

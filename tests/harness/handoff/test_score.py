@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.score.handoff import Handoff, found, score, tokens, window
+from runner.harness.handoff.score import Handoff, found, score, tokens, window
 from runner.types import Fact, Gold
 
 

@@ -4,7 +4,7 @@ Source: BEAM (Tavakoli et al. 2025, arXiv 2510.27246), event ordering. The publi
 asked about every pair; here the alignment is **lexical**: deterministic, free and blind to paraphrase. A figure made
 with it says so in its name and does not compare with one that a model aligned.
 
-Words are :func:`runner.score.lexical.locomo_tokens` (Porter-stemmed) less the stop words below.
+Words are :func:`runner.score.lexical.stemmed_tokens` (Porter-stemmed) less the stop words below.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from runner.score.lexical import locomo_tokens
+from runner.score.lexical import stemmed_tokens
+from runner.types import Metric
 
+METRICS: Final = tuple(
+    Metric(f"event_ordering_{name}", share=True, shown="never") for name in ("lexical", "tau_norm", "f1")
+)
 ENOUGH: Final = 0.5  # of a reference event's words that an item must hold to be that event
 
 # As the stemmer leaves them: this is "thi", was is "wa".
@@ -184,7 +188,7 @@ def _tau_b(left: Sequence[int], right: Sequence[int]) -> float | None:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(locomo_tokens(text)) - _STOP
+    return frozenset(stemmed_tokens(text)) - _STOP
 
 
 def _held(item: frozenset[str], event: frozenset[str], said: str, wanted: str) -> float:

@@ -1,4 +1,4 @@
-"""From the JSON that a system answers to hits, by the paths that the arm declares."""
+"""Reads hits from the JSON of a system, by the paths that the arm declares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.config import Strict
 from runner.dotted import at, described
 from runner.http import start_of
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.paths import JsonPath
+from runner.system._bridge.value_types import JsonPath
 from runner.types import Hit
 
 _ROUNDING: Final = 1e-3  # of vectors in half precision
@@ -84,7 +84,7 @@ def _measure(value: Any, what: str, name: str) -> float | None:
 
 
 def _cosine(value: Any, name: str) -> float | None:
-    """A similarity; what lies beyond is a distance or a percentage, and its path leads elsewhere."""
+    """Return a similarity; a value beyond 1 is a distance or a percentage, and the path is wrong."""
     found = _measure(value, "cosine", name)
     if found is not None and abs(found) > 1 + _ROUNDING:
         raise BridgeError(f"{name} has a cosine that is not between -1 and 1: {found:g}")
@@ -101,7 +101,7 @@ def _sources(value: Any, name: str) -> tuple[str, ...] | None:
 
 
 def _time(value: Any, name: str) -> datetime | None:
-    """A time on the scenario's clock, which has no zone: one with a zone is told as UTC has it."""
+    """Return a time on the scenario's clock, which has no zone: one with a zone is converted to UTC."""
     if value is None or value == "":
         return None
     try:
@@ -117,7 +117,7 @@ def _time(value: Any, name: str) -> datetime | None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value of JSON is a number, and finite; a whole number beyond every float is not."""
+    """Return whether a value of JSON is a finite number; a whole number beyond every float is not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 

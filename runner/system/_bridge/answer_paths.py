@@ -1,4 +1,4 @@
-"""From the JSON that a system answers to its own answer, by the paths that the arm declares."""
+"""Reads the answer of a system from its JSON, by the paths that the arm declares."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from runner.dotted import at, described
 from runner.http import start_of
 from runner.record.usage import MOST_TOKENS, MOST_USD
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.hits import HitPaths, hits_of, is_number
-from runner.system._bridge.paths import JsonPath
+from runner.system._bridge.hit_paths import HitPaths, hits_of, is_number
+from runner.system._bridge.value_types import JsonPath
 from runner.types import Answer, Hit, Usage
 
 _NAME_CHARS: Final = 200
@@ -37,7 +37,7 @@ class AnswerPaths(Strict):
     usage: UsagePaths = UsagePaths()
 
     def problems(self, key: str) -> list[str]:
-        """A line for what no answer can hold."""
+        """Return a line for paths that cannot lead to an answer."""
         if self.hits is None or self.hits.at is not None:
             return []
         return [f"{key}hits.at: is missing; name the path of the list of hits, which stands beside the text"]

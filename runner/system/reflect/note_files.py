@@ -1,4 +1,4 @@
-"""reflect's notes on disk: one Markdown file an event, front matter and body.
+"""reflect's notes on disk: one Markdown file per event, front matter and body.
 
 Format: the project's reference "KB on-disk format"; names as its LoCoMo harness writes them,
 ``documents/<session>-<n>-<slug>.md``.
@@ -78,5 +78,5 @@ def _value(value: str | list[str]) -> str:
 
 
 def title_of(item: Mapping[str, Any]) -> str:
-    """What recall itself prints of a hit: its key insight, else its title."""
+    """Return the line that recall itself prints of a hit: its key insight, else its title."""
     return str(item.get("key_insight") or item.get("title") or "")

@@ -16,8 +16,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from runner.types import Fact, Gold
+from runner.types import Fact, Gold, Metric
 
+METRICS: Final = (
+    Metric("pass", share=True),
+    Metric("fidelity", share=True),
+    Metric("density", unit="facts per 1,000 tokens"),
+    Metric("signal", share=True),
+    Metric("tokens", higher=False, unit="tokens"),
+    Metric("over_budget", share=True, higher=False),
+    Metric("fact_recall", share=True, shown="never"),
+    Metric("leakage", share=True, higher=False, shown="never"),
+    *(Metric(f"answer_{name}", share=True, shown="never") for name in ("pass", "fidelity", "signal")),
+)
 PASS_BAR: Final = 0.75  # of fidelity, and of signal where a scenario declares any
 CHARS_A_TOKEN: Final = 4
 _SPACE: Final = re.compile(r"\s+")

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from runner.score.ordering import Ordering, align, items_in, lines_in, ordering
+from runner.harness.beam.ordering import Ordering, align, items_in, lines_in, ordering
 
 ABC = ["Alpha setup", "Beta tests", "Gamma deployment"]
 

@@ -1,4 +1,4 @@
-"""How an arm starts a process of its own: its words, its environment, its folder, and which code it is."""
+"""The process that an arm starts: its command, its environment, its folder, and the build of its code."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from runner.errors import ConfigError
 from runner.process import Child, cannot_run
 from runner.safe import hide_value_of
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.paths import Text
-from runner.system._bridge.template import fill_text, unknown
+from runner.system._bridge.template import fill_text, unknown_placeholders
+from runner.system._bridge.value_types import Text
 
 PLACES: Final = ("python", "root", "dir")  # placeholders of every command
 _MOST_FILES: Final = 500  # of the code of a system; a folder with more holds other things too
@@ -31,7 +31,7 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
 class ProcessSettings(Strict):
-    """A command that serves: what it is, and all that it sees.
+    """A command that serves, and all that it sees.
 
     ``{python}`` is the interpreter of this run, ``{root}`` the folder that holds this project's ``conf`` and
     ``examples``, ``{dir}`` a new folder that is deleted when the process has ended, however it ends.
@@ -59,7 +59,7 @@ class ProcessSettings(Strict):
     @field_validator("env", mode="before")
     @classmethod
     def _texts(cls, value: Any) -> Any:
-        """Numbers and truth values as YAML reads them: every variable is a text."""
+        """Make texts of numbers and truth values as YAML reads them: every variable is a text."""
         if not isinstance(value, Mapping):
             return value
         plain = {True: "true", False: "false"}
@@ -79,19 +79,22 @@ class Timeouts(Strict):
     other: Seconds = 60.0  # reset, settle, holds, drop_derived, erase
 
     def of(self, step: str) -> float:
-        """Those of one step."""
+        """Return the seconds of one step."""
         own = {"write": self.write, "search": self.search, "ask": self.ask, "probe": self.start}
         return own.get(step, self.other)
 
 
-def placeholders(serving: ProcessSettings, more: Sequence[str], key: str) -> list[str]:
-    """A line for every placeholder of a command or its environment that nothing fills."""
+def placeholder_problems(serving: ProcessSettings, more: Sequence[str], key: str) -> list[str]:
+    """Return a line for every placeholder of a command or its environment that nothing fills."""
     known = (*PLACES, *more)
-    return [*unknown(serving.command, known, f"{key}command"), *unknown(serving.env, known, f"{key}env")]
+    return [
+        *unknown_placeholders(serving.command, known, f"{key}command"),
+        *unknown_placeholders(serving.env, known, f"{key}env"),
+    ]
 
 
 def environment(serving: ProcessSettings, values: Mapping[str, Any]) -> dict[str, str]:
-    """All that the process sees.
+    """Return all environment variables of the process.
 
     Raises
     ------
@@ -149,7 +152,7 @@ class ArmProcess:
 
 
 def build_of(serving: ProcessSettings) -> str | None:
-    """Which code a command runs, where it names its files: ``server.py@sha256:<12 hex>``.
+    """Return the build of the code that a command runs, where it names its files: ``server.py@sha256:<12 hex>``.
 
     Over every word that is a file, and for a script every script of its kind in its folder and below; the interpreter
     of this run and what is found by ``PATH`` are not code of the system. ``None`` when no word is such a file, or when
@@ -176,7 +179,7 @@ def build_of(serving: ProcessSettings) -> str | None:
 
 
 def _code_around(file: Path) -> list[Path]:
-    """A file, and for a script those of its kind in its folder and below: what it may import."""
+    """Return a file, and for a script all of its kind in its folder and below: it may import them."""
     if file.suffix not in _SCRIPTS:
         return [file]
     found: list[Path] = []

@@ -1,4 +1,4 @@
-"""What an arm's YAML may say where a path, a word or a name stands: refused by its key before anything is started."""
+"""Value types of an arm's YAML: paths, words and names, checked before anything is started."""
 
 from __future__ import annotations
 

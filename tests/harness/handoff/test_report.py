@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from runner.analysis.handoff import told
+from runner.harness.handoff.figures import figures
 from runner.record.rundir import RunDir
-from runner.report.handoff import entry, section
+from runner.report.section import figures_of, sections
 from runner.types import NO_SOURCE_OF_TRUTH, Fact, Gold, Row, Texts
 from tests.support.recorded import answered, arm_config, write_run
 
@@ -69,16 +69,19 @@ ROWS = [
 ]
 
 
+def stored(path: Path, rows: list[Row]) -> RunDir:
+    """A run of the suite; its arm is named by the last letter of its folder."""
+    about = {"name": "handoff"}
+    return RunDir(write_run(path, rows, arm=arm_config(path.name[-1]), axis="recall", about=about))
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> RunDir:
-    return RunDir(
-        write_run(tmp_path / "0-a", ROWS, arm=arm_config("a"), axis="recall", config={"harness": {"name": "handoff"}})
-    )
+    return stored(tmp_path / "0-a", ROWS)
 
 
 def printed(runs: list[RunDir]) -> str:
-    group = section(runs)
-    assert group is not None
+    (group,) = sections(runs)
     console = Console(width=200, color_system=None, markup=False, highlight=False)
     with console.capture() as capture:
         console.print(group)
@@ -86,7 +89,7 @@ def printed(runs: list[RunDir]) -> str:
 
 
 def test_rates_are_over_what_is_no_error_and_stand_beside_those_with_errors_as_0(run: RunDir):
-    found = told(run)
+    found = figures(run)
     assert found is not None
     overall = found["overall"]
     assert (overall["n"], overall["errors"], overall["passed"]) == (4, 1, 1)
@@ -109,13 +112,13 @@ def test_rates_are_over_what_is_no_error_and_stand_beside_those_with_errors_as_0
 
 def test_consistent_is_over_scenarios_without_an_error(run: RunDir):
     """alpha and delta fail throughout, beta differs, gamma has an error."""
-    found = told(run)
+    found = figures(run)
     assert found is not None
     assert found["consistent"] == {"scenarios": 3, "same": 2, "share": pytest.approx(2 / 3)}
 
 
 def test_composition(run: RunDir):
-    found = told(run)
+    found = figures(run)
     assert found is not None
     made = found["composition"]
     assert (made["scenarios"], made["expected_to_fail"]) == (4, 2)
@@ -136,7 +139,7 @@ def test_wrong_predictions_leave_errors_out_and_say_what_was_missing(run: RunDir
         id="alpha/0", question="Valve?", gold=gold, context="the VALVE and the old pump" + "." * 250 + "far end"
     )
     (run.path / "texts.jsonl").write_bytes(msgspec.json.encode(text) + b"\n")
-    found = told(run)
+    found = figures(run)
     assert found is not None
     assert found["wrong_predictions"] == {
         "expected to fail, passed": [{"scenario": "beta", "skill": "stale_context"}],
@@ -153,7 +156,7 @@ def test_wrong_predictions_leave_errors_out_and_say_what_was_missing(run: RunDir
     shown = printed([run])
     assert "a: expected to pass, failed (1)" in shown
     assert "alpha (failed_approaches): missed the far end; leaked the old pump; did not say its age" in shown
-    assert json.loads(json.dumps(entry(run), allow_nan=False))["handoff"]["overall"]["n"] == 4
+    assert json.loads(json.dumps(figures_of(run), allow_nan=False))["handoff"]["overall"]["n"] == 4
 
 
 def test_sections_come_in_their_order(run: RunDir):
@@ -179,12 +182,12 @@ def test_sections_come_in_their_order(run: RunDir):
 
 def test_arms_stand_side_by_side(run: RunDir, tmp_path: Path):
     good = [r for r in ROWS if r.status == "ok"]
-    other = RunDir(write_run(tmp_path / "1-b", good, arm=arm_config("b"), axis="recall"))
+    other = stored(tmp_path / "1-b", good)
     foreign = RunDir(write_run(tmp_path / "2-c", [answered(n, True) for n in range(3)], arm=arm_config("c")))
-    twin = RunDir(write_run(tmp_path / "3-b", good, arm=arm_config("b"), axis="recall"))
-    assert told(foreign) is None
-    assert entry(foreign) == {}
-    assert section([foreign]) is None
+    twin = stored(tmp_path / "3-b", good)
+    assert figures(foreign) is None
+    assert figures_of(foreign) == {}
+    assert sections([foreign]) == []
     lines = [line.split() for line in printed([run, other, foreign]).splitlines()]
     assert ["family", "a", "b"] in lines
     assert ["skill", "a", "b"] in lines
@@ -193,13 +196,13 @@ def test_arms_stand_side_by_side(run: RunDir, tmp_path: Path):
 
 def test_the_last_row_of_a_question_counts(tmp_path: Path):
     rows = [*ROWS, row("gamma", "0", True)]
-    found = told(RunDir(write_run(tmp_path / "0-a", rows, arm=arm_config("a"), axis="recall")))
+    found = figures(stored(tmp_path / "0-a", rows))
     assert found is not None
     assert (found["overall"]["errors"], found["overall"]["passed"]) == (0, 2)
 
 
 def test_a_damaged_run_does_not_hide_the_others(run: RunDir, tmp_path: Path):
-    broken = RunDir(write_run(tmp_path / "1-b", ROWS, arm=arm_config("b"), axis="recall"))
+    broken = stored(tmp_path / "1-b", ROWS)
     broken.rows_path.write_bytes(b"{]\n" + broken.rows_path.read_bytes())
     assert "a " in printed([broken, run])
 
@@ -207,6 +210,6 @@ def test_a_damaged_run_does_not_hide_the_others(run: RunDir, tmp_path: Path):
 def test_text_of_a_record_is_not_obeyed(tmp_path: Path):
     rows = [row("alpha", "0", False)]
     rows[0].tags |= {"skill": "[red]x\x1b[2J", "scenario": "al\npha"}
-    shown = printed([RunDir(write_run(tmp_path / "0-a", rows, arm=arm_config("a"), axis="recall"))])
+    shown = printed([stored(tmp_path / "0-a", rows)])
     assert "\x1b" not in shown
     assert "[red]x" in shown

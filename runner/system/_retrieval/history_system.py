@@ -10,7 +10,7 @@ from runner.system._retrieval.hits import hit_of, within
 from runner.types import Event, Query, Retrieval
 
 
-class Replay(EmbeddedSystem):
+class HistorySystem(EmbeddedSystem):
     """The history, chosen and ordered by :meth:`choose`, cut to the budget."""
 
     capabilities = Capabilities(ranked=False)

@@ -1,4 +1,4 @@
-"""What a system behind a bridge says of itself, in its own words or its arm's, and what nobody said.
+"""The description of a system behind a bridge: its own words, its arm's, and the names of what neither says.
 
 Nothing is assumed in a system's favour. A capability that is not declared counts as absent, and a build or an embedder
 that is not declared is ``unknown``; both are named in the record.
@@ -13,7 +13,7 @@ from typing import Any, Final
 from runner.config import Strict, did_you_mean
 from runner.system import Capabilities, Provenance
 from runner.system._bridge.faults import BridgeError
-from runner.system._bridge.paths import NonEmpty
+from runner.system._bridge.value_types import NonEmpty
 
 UNKNOWN: Final = "unknown"  # as the instrument says it: a row that never matches
 _LONGEST: Final = 200  # characters of a name
@@ -52,7 +52,7 @@ CAREFUL: Final = Capabilities(
 
 
 class Declares(Strict):
-    """What the arm says of its system; it wins over what the system says of itself."""
+    """The arm's description of its system; it wins over the system's own."""
 
     build: NonEmpty | None = None
     embedder: NonEmpty | None = None  # "none" for a system without one
@@ -67,7 +67,7 @@ _NAMES: Final = ("build", "embedder", "reranker", "index_revision")
 
 @dataclass(frozen=True)
 class SelfDescription:
-    """What a system says of itself: checked, and none of it believed yet."""
+    """A system's description of itself: its form is checked, nothing more."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     capabilities: Mapping[str, bool] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class SelfDescription:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> SelfDescription:
-        """From the JSON of a probe; keys that are not of this protocol are the system's own.
+        """Read the JSON of a probe; keys that are not of this protocol are the system's own.
 
         Raises
         ------
@@ -109,17 +109,17 @@ class SelfDescription:
 
 
 @dataclass(frozen=True)
-class Settled:
-    """What counts: capabilities and provenance, with the names of what nobody declared."""
+class ResolvedDescription:
+    """The capabilities and the provenance that count, with the names of what nobody declared."""
 
     capabilities: Capabilities
     provenance: Provenance
     undeclared: tuple[str, ...]
 
 
-def settle(
+def resolve_description(
     declares: Declares, told: SelfDescription, *, code: str | None, given: Mapping[str, bool], extra: Any
-) -> Settled:
+) -> ResolvedDescription:
     """Put together the arm's words, the system's and what is known without either.
 
     Parameters
@@ -150,4 +150,4 @@ def settle(
         fake=fake,
         extra={**extra, "undeclared": undeclared},
     )
-    return Settled(capabilities, provenance, tuple(undeclared))
+    return ResolvedDescription(capabilities, provenance, tuple(undeclared))

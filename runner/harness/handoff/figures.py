@@ -1,4 +1,4 @@
-"""Rows of the handoff suite to figures: what its report shows, as data. Rebuilt from what is recorded, at any time."""
+"""The figures of a recorded run that the report shows. Rebuilt from what is recorded, at any time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from runner.harness.handoff.score import Handoff, score
 from runner.record.rundir import RunDir
-from runner.score.handoff import Handoff, score
 from runner.types import NO_SOURCE_OF_TRUTH, OK, Row
 
 _MEANS: Final = ("fidelity", "density", "signal", "fact_recall", "leakage", "pass", "tokens")
@@ -15,8 +15,8 @@ _WRONG: Final = {"fail": "expected to fail, passed", "pass": "expected to pass, 
 _TAGS: Final = frozenset({"scenario", "family", "skill", "expect"})
 
 
-def told(run: RunDir) -> dict[str, Any] | None:
-    """Everything that the report shows of one run, as JSON has it; ``None`` when it is no run of this suite.
+def figures(run: RunDir) -> dict[str, Any] | None:
+    """Return everything that the report shows of one run, as JSON has it; ``None`` for a run of another benchmark.
 
     Returns
     -------
