@@ -8,6 +8,7 @@ import pytest
 from runner import harness as harnesses
 from runner.analysis.metrics import Metrics, catalogue, label_f1_of, pairs_of
 from runner.harness.musique.score import METRICS
+from runner.record.files import HarnessFacts
 from runner.types import Metric
 
 OWN = (
