@@ -22,13 +22,13 @@ FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of a text (:func:`~runner.score.lexical.rouge_tokens`) without function words; all, if no other."""
+    """Return the words (:func:`~runner.score.lexical.rouge_tokens`) of a text but function words; all, if no other."""
     tokens = frozenset(rouge_tokens(text))
     return tokens - FUNCTION_WORDS or tokens
 
 
 def answer_recall(text: str, golds: Sequence[str]) -> float | None:
-    """Return the share of a gold answer's words that stand anywhere in a text, of the best gold; ``None`` without a gold word.
+    """Return the share of a gold answer's words that a text holds, of the best gold; ``None`` without a gold word.
 
     A set of words without order, stems or synonyms: a paraphrase is missed, and a gold of common words is found in any
     long text. It compares arms over the same questions; as a number by itself it says little.
