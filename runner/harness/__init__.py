@@ -12,9 +12,11 @@ import sys
 from runner import lookup
 from runner.config import HarnessConfig
 from runner.errors import ConfigError
-from runner.harness._base.checks import class_problems, own_code
-from runner.harness._base.contract import Census, DatasetInfo, Harness, NoSettings, code_of
+from runner.harness._base.classes import class_problems, code_of
+from runner.harness._base.contract import DatasetInfo, Harness, NoSettings
+from runner.harness._base.faults import own_code
 from runner.harness._base.report import Line, Table
+from runner.harness._base.slices import Census
 
 __all__ = [
     "Census",
