@@ -17,7 +17,7 @@ from runner.record.columns import Columns, columns
 from runner.record.files import Figures, Instrument
 from runner.record.rundir import RunDir
 from runner.score.labels import ACCURACY
-from runner.types import CORRECT, LABELS
+from runner.types import LABELS
 
 PUBLISHED: Final = "published_"  # prefix of a metric against the gold as published, where a patch changed it
 
@@ -90,12 +90,7 @@ class Arm:
     @property
     def values(self) -> NDArray[np.float64]:
         """The metric of every row; NaN where it is not measurable. An abstention is not correct: it counts as wrong."""
-        if self.metric != ACCURACY:
-            return self.data.values[self.metric]
-        if CORRECT not in self.data.labels:
-            return np.zeros(len(self.data), dtype=np.float64)
-        right: NDArray[np.bool_] = self.data.label == self.data.labels.index(CORRECT)
-        return right.astype(np.float64)
+        return self.data.correct if self.metric == ACCURACY else self.data.values[self.metric]
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -107,8 +102,7 @@ class Arm:
     @property
     def headline_rows(self) -> NDArray[np.bool_]:
         """The rows of the denominator that the gate reads, failed ones included."""
-        names, about = self.data.categories, self.instrument.harness
-        comparable = np.isin(self.data.category, [i for i, name in enumerate(names) if name in about.comparable])
+        comparable = self.data.of_categories(self.instrument.harness.comparable)
         wide = self.settings.categories == "all"
         return (comparable | wide) & ~self.data.excluded
 

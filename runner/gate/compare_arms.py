@@ -87,8 +87,7 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
             return pair
     usable = ok & measured_a & measured_b
     about = a.instrument.harness
-    category, names = a.data.category, a.data.categories
-    comparable = np.isin(category, [code for code, name in enumerate(names) if name in about.comparable])
+    category, comparable = a.data.category, a.data.of_categories(about.comparable)
     kept = ~(a.data.excluded | b.data.excluded)
     pair.notes += _unequal_patches(a, b)
     chosen = comparable if settings.categories == "comparable" else np.ones_like(comparable)
@@ -104,7 +103,7 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
         masks["overall_all" if wide else "overall_comparable"] = kept if wide else comparable & kept
     if not stable.all():
         masks["stable-only"] = chosen & kept & stable
-    for code, name in sorted(enumerate(names), key=lambda item: (len(item[1]), item[1])):
+    for code, name in sorted(enumerate(a.data.categories), key=lambda item: (len(item[1]), item[1])):
         masks[f"category:{name} {about.categories.get(name, name)}"] = (category == code) & kept
     present = np.stack([mask & usable for mask in masks.values()])
     rows_a = np.tile(np.where(usable, values_a, 0.0), (len(masks), 1))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.config import GateConfig
+from runner.early_stop.watch import Watch, told, watched_so_far
 from runner.gate.arm import Arm
 from runner.gate.comparison import Comparison
 from runner.record.columns import Columns
@@ -53,8 +54,6 @@ class Look:
     @property
     def told(self) -> str:
         """As it stands after the last row."""
-        from runner.early_stop.watch import told
-
         return told(self.signs.wins, self.signs.losses, self.signs.ties, self.signs.e_value, self.unit)
 
     def conclude(self, pair: Comparison) -> Comparison:
@@ -68,7 +67,6 @@ class Look:
             return pair
         if pair.outcome not in _JUDGED:  # what forbids a verdict forbids this one
             return pair
-        from runner.early_stop.watch import told
 
         interval = f"{pair.outcome}{f' {pair.reason}' if pair.reason else ''}"
         pair.early, pair.early_p = crossing, self.signs.anytime_p
@@ -108,7 +106,6 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
         return None
     if settings.categories != b.config["gate"]["categories"]:
         return None
-    from runner.early_stop.watch import Watch
 
     about = b.instrument.harness
     counted = about.comparable if settings.categories == "comparable" else a.data.categories
@@ -124,7 +121,6 @@ def watched(arm: Arm) -> dict[str, Any] | None:
     run = arm.config["run"]
     if not run["stop_when_decided"] or run["from"]:
         return None
-    from runner.early_stop.watch import watched_so_far
 
     sittings = watched_so_far(arm.run.read_json("provenance.json"))
     known = [entry for entry in sittings if isinstance(entry.get("against_run_id"), str) and "metric" in entry]
@@ -135,7 +131,6 @@ def not_watched(arm: Arm) -> list[str]:
     """Why an arm that was to be watched was not."""
     if not arm.config["run"]["stop_when_decided"] or arm.config["run"]["from"] or watched(arm) is not None:
         return []
-    from runner.early_stop.watch import watched_so_far
 
     why = [str(entry["not"]) for entry in watched_so_far(arm.run.read_json("provenance.json")) if "not" in entry]
     return [f"was to be watched and was not: {why[-1]}"] if why else []

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import runner
-from runner.config import GateConfig, checked, flatten
+from runner.config import GateConfig, checked
 from runner.errors import RecordError, RunnerError, UsageError
 from runner.gate import Arm, Comparison, add_human_check, add_judge_correction, compare_arms, open_arm, resolve_band
+from runner.record.names import distinct_names
 from runner.record.rundir import FORMAT, RunDir, is_run, runs_under
 from runner.record.sweepdir import Plan, is_sweep, read_plan, setting_of
 from runner.stats.multiple import holm
@@ -194,42 +195,9 @@ def _grouped(
 
 
 def _names(members: list[tuple[RunDir, dict[str, Any]]]) -> list[str]:
-    """Arm names, with what tells two arms of one name apart."""
-    bare = [str((config.get("arm") or {}).get("name", run.path.name)) for run, config in members]
-    flat = [flatten(config) for _, config in members]
-    names = []
-    for index, name in enumerate(bare):
-        twins = [i for i, other in enumerate(bare) if other == name]
-        if len(twins) > 1:
-            keys = [
-                k
-                for k in flat[index]
-                if len({str(flat[i].get(k)) for i in twins}) > 1 and not k.startswith(("gate.", "run.from"))
-            ]
-            keys = _by_choice(keys, [flat[i] for i in twins])
-            told = ", ".join(f"{_short(k)}={flat[index].get(k)}" for k in keys[:3])
-            name = f"{name} [{told or members[index][0].path.name}]"
-        names.append(name)
-    return names
-
-
-def _by_choice(keys: list[str], configs: list[dict[str, Any]]) -> list[str]:
-    """Without the keys that follow from the name of a chosen group: ``reader=ask`` says all that ``ask`` states."""
-
-    def follows(key: str) -> bool:
-        name = f"{key.partition('.')[0]}.name"
-        if key == name or name not in keys:
-            return False
-        return len({(str(c.get(name)), str(c.get(key))) for c in configs}) == len({str(c.get(name)) for c in configs})
-
-    return [key for key in keys if key.startswith("arm.") or not follows(key)]
-
-
-def _short(key: str) -> str:
-    """A key as the name of an arm has it: ``graph`` for ``arm.knobs.graph``, ``reader`` for ``reader.name``."""
-    if key.startswith("arm."):
-        return key.removeprefix("arm.").removeprefix("knobs.")
-    return key.removesuffix(".name")
+    configs = [config for _, config in members]
+    names = [str((config.get("arm") or {}).get("name", run.path.name)) for run, config in members]
+    return distinct_names(names, configs, [run.path.name for run, _ in members])
 
 
 def _first_arm(path: Path) -> str | None:
