@@ -12,14 +12,29 @@ import sys
 from runner import lookup
 from runner.config import HarnessConfig
 from runner.errors import ConfigError
-from runner.harness._base.checks import class_problems, own_code
-from runner.harness._base.contract import Census, DatasetInfo, Harness, NoSettings, code_of
+from runner.harness._base.classes import class_problems, code_of
+from runner.harness._base.contract import DatasetInfo, Harness, NoSettings
+from runner.harness._base.faults import own_code
+from runner.harness._base.report import Line, Table
+from runner.harness._base.slices import Census
 
-__all__ = ["Census", "DatasetInfo", "Harness", "NoSettings", "build", "code_of", "find", "names"]
+__all__ = [
+    "Census",
+    "DatasetInfo",
+    "Harness",
+    "Line",
+    "NoSettings",
+    "Table",
+    "build",
+    "code_of",
+    "find",
+    "names",
+    "shipped",
+]
 
 
 def names() -> list[str]:
-    """Every harness by name, those of the user's own folders included. Imports nothing."""
+    """List every harness by name, those of the user's own folders included. Imports nothing."""
     return lookup.names(__path__)
 
 
@@ -29,7 +44,7 @@ def shipped() -> list[str]:
 
 
 def find(name: str) -> type[Harness]:
-    """The harness class of that name.
+    """Return the harness class of that name.
 
     Raises
     ------
@@ -44,7 +59,7 @@ def find(name: str) -> type[Harness]:
 
 
 def build(config: HarnessConfig) -> Harness:
-    """The harness that a config names, its settings checked."""
+    """Return the harness that a config names, its settings checked."""
     kind = find(config.name)
     with own_code(config.name, "its construction"):
         return kind(config)

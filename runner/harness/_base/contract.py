@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from msgspec.structs import replace
-
-from runner import lookup
-from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
-from runner.errors import ConfigError, DatasetError
-from runner.harness._base.checks import faults_of, place_of, scenario_problem
+from runner.config import HarnessConfig, SliceConfig, Strict, checked
+from runner.errors import ConfigError
+from runner.harness._base.checks import checked_scenarios
+from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import PatchReport
 from runner.harness._base.report import Line, Table
-from runner.record.id_set import IdSet
+from runner.harness._base.slices import Census, counted, sliced
 from runner.score.labels import ACCURACY
 from runner.types import Hit, Label, Metric, Question, Scenario
 
 if TYPE_CHECKING:
     from runner.record.rundir import RunDir
-
-MAX_ID: Final = 256  # bytes of an id, so that a gate can hold millions
 
 
 class NoSettings(Strict):
@@ -32,7 +26,7 @@ class NoSettings(Strict):
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What the instrument records of the data. ``sha256`` is of the bytes read; ``pinned`` says it was required."""
+    """The data as the instrument records it. ``sha256`` is of the bytes read; ``pinned`` says it was required."""
 
     name: str
     version: str
@@ -41,22 +35,6 @@ class DatasetInfo:
     licence: str = ""
     source: str = ""
     patches: str = ""  # sha256 over the gold patches, empty when there are none
-
-
-@dataclass
-class Census:
-    """A slice, counted: what ``plan`` shows and the instrument pins."""
-
-    questions: int = 0
-    scenarios: int = 0
-    clusters: int = 0
-    events: int = 0
-    history_chars: int = 0
-    gradings: int = 0  # judge calls that one answer to every question takes
-    judged: int = 0  # questions that a judge grades; the others are graded by the benchmark's own rule
-    existing: str = ""  # namespace of a corpus that is there already; the first, where there are several
-    by_category: Counter[str] = field(default_factory=Counter)
-    sha256: str = ""  # over the question ids, whatever their order
 
 
 class Harness:
@@ -96,7 +74,7 @@ class Harness:
         self.settings = checked(self.Settings, config.settings, "harness.settings.")
 
     def read(self) -> Iterator[Scenario]:
-        """Every scenario, streamed, events in time order, before any slice.
+        """Yield every scenario, events in time order, before any slice.
 
         Raises
         ------
@@ -106,14 +84,14 @@ class Harness:
         raise NotImplementedError
 
     def dataset(self) -> DatasetInfo:
-        """Identity of the data; cheap enough to call before a run."""
+        """Return the identity of the data; cheap enough to call before a run."""
         raise NotImplementedError
 
     def category_name(self, category: str) -> str:
         return self.categories.get(category, category)
 
     def category(self, item: str | int) -> str:
-        """The category id that a person means by an id, a name or an alias.
+        """Return the category id that a person means by an id, a name or an alias.
 
         Raises
         ------
@@ -129,18 +107,18 @@ class Harness:
         return key
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """Retrieval metrics of one question over the hits that the reader would see, best first.
+        """Return the retrieval metrics of one question over the hits that the reader would see, best first.
 
         ``None`` means not measurable (no evidence to find, or hits without sources), never 0.
         """
         raise NotImplementedError
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """Answer metrics that need no model (the benchmark's own lexical score)."""
+        """Return the answer metrics that need no model (the benchmark's own lexical score)."""
         return {}
 
     def grade(self, question: Question, answer: str) -> Label:
-        """The label of an answer by the rule that ``question.rule`` names; asked of no other question.
+        """Label an answer by the rule that ``question.rule`` names; called for no other question.
 
         A rule that gives partial credit sets ``score``; an answer in which it finds nothing to grade is WRONG or
         ABSTAIN, as the benchmark counts it.
@@ -148,26 +126,26 @@ class Harness:
         raise NotImplementedError
 
     def thresholds(self) -> dict[str, float]:
-        """What a run must reach to pass a smoke test, by metric of its comparable questions; empty: it is none."""
+        """Return what a run must reach to pass a smoke test, by metric; empty where the benchmark is not one."""
         return {}
 
     def score_delivered(self, question: Question, text: str, *, failed: bool = False) -> dict[str, float | None]:
-        """Metrics of the text that an arriving agent would have in its window, for a benchmark of what is delivered.
+        """Return metrics of the text that an arriving agent would have in its window, where that is what is measured.
 
         ``failed``: the system had nothing left to answer from, which is a result and scored as such.
         """
         return {}
 
     def flags(self, question: Question) -> tuple[str, ...]:
-        """What every row of this question says: ``GOLD_EXCLUDED`` or ``GOLD_FIXED``, where a patch did that."""
+        """Return the flags of every row of this question: ``GOLD_EXCLUDED`` or ``GOLD_FIXED`` after a patch."""
         return ()
 
     def patch_report(self) -> PatchReport | None:
-        """What the gold patches do to the whole benchmark; ``None`` without patches."""
+        """Count what the gold patches do to the whole benchmark; ``None`` without patches."""
         return None
 
     def caveats(self) -> list[str]:
-        """What a person must know before reading results over this data, a sentence each; told when a run starts."""
+        """Return what a person must know before reading results, one sentence each; shown as a run starts."""
         return []
 
     @classmethod
@@ -188,7 +166,7 @@ class Harness:
         return f"recall@{self.config.k}" if axis == "recall" else ACCURACY
 
     def check(self) -> list[str]:
-        """What ``data check`` prints: counts and every trap met, one line each. A benchmark with traps says more."""
+        """Return the lines of ``data check``: counts and every trap met. A benchmark with traps adds its own."""
         info, counted = self.dataset(), self.census(SliceConfig())
         by_category = ", ".join(f"{self.category_name(key)} {n}" for key, n in sorted(counted.by_category.items()))
         return [
@@ -199,62 +177,18 @@ class Harness:
         ]
 
     def load(self, chosen: SliceConfig) -> Iterator[Scenario]:
-        """The scenarios of a slice, streamed; questions outside the slice are left out, events never are.
+        """Yield the scenarios of a slice; questions outside the slice are left out, events never are.
 
         Raises
         ------
         ConfigError
             When the slice names a scenario, category or question that does not exist, or leaves nothing.
         """
-        wanted_categories = None if chosen.categories is None else {self.category(item) for item in chosen.categories}
-        ids = set(chosen.questions) if chosen.questions is not None else None
-        pending = None if chosen.scenarios is None else {str(item) for item in chosen.scenarios}
-        left = chosen.limit
-        total = 0
-        seen_names: list[str] = []
-        for position, scenario in enumerate(self._understood()):
-            seen_names.append(scenario.id)
-            if chosen.scenarios is not None and pending is not None:
-                if scenario.id not in chosen.scenarios and position not in chosen.scenarios:
-                    continue
-                pending -= {scenario.id, str(position)}
-            kept = []
-            taken: Counter[str] = Counter()
-            for question in scenario.questions:
-                if wanted_categories is not None and question.category not in wanted_categories:
-                    continue
-                if chosen.per_category is not None and taken[question.category] >= chosen.per_category:
-                    continue
-                taken[question.category] += 1
-                if ids is not None and question.id not in ids:
-                    continue
-                if left is not None:
-                    if left == 0:
-                        break
-                    left -= 1
-                kept.append(question)
-            if kept:
-                total += len(kept)
-                if ids is not None:
-                    ids -= {question.id for question in kept}
-                yield replace(scenario, questions=tuple(kept))
-            if left == 0 or (pending is not None and not pending) or (ids is not None and not ids):
-                break
-        if pending and left != 0 and not (ids is not None and not ids):
-            first = sorted(pending)[0]
-            raise ConfigError(
-                [
-                    f"slice.scenarios: {self.name} has no scenario '{first}'{did_you_mean(first, seen_names)}; "
-                    f"it has {len(seen_names)}: {', '.join(seen_names[:12])}{', …' if len(seen_names) > 12 else ''}"
-                ]
-            )
-        if ids and left != 0:
-            raise ConfigError([f"slice.questions: {self.name} has no question '{sorted(ids)[0]}' in this slice"])
-        if total == 0:
-            raise ConfigError([f"slice: leaves no question of {self.name}; widen slice.categories or slice.scenarios"])
+        categories = None if chosen.categories is None else {self.category(item) for item in chosen.categories}
+        yield from sliced(self.name, self.checked_scenarios(), chosen, categories)
 
-    def _understood(self) -> Iterator[Scenario]:
-        """The scenarios of :meth:`read`, held to what everything downstream relies on.
+    def checked_scenarios(self) -> Iterator[Scenario]:
+        """Yield the scenarios of :meth:`read`, each held to what the rest of the runner relies on.
 
         Raises
         ------
@@ -262,35 +196,7 @@ class Harness:
             When the data cannot be read as the harness expects it, or holds ids or text that cannot be recorded.
         """
         with faults_of(self.name):
-            yield from self._checked()
-
-    def _checked(self) -> Iterator[Scenario]:
-        try:
-            for scenario in self.read():
-                problem = scenario_problem(self, scenario)
-                if problem is not None:
-                    raise DatasetError(f"{' '.join(problem.split())}; mend the harness or its data")
-                clusters = (question.cluster for question in scenario.questions if question.cluster)
-                asked_ids = (question.id for question in scenario.questions)
-                groups = (name for q in scenario.questions for name in (q.category, *q.tags.values()))
-                for item in (scenario.id, scenario.cluster, *asked_ids, *clusters, *groups):
-                    if not item or len(item.encode("utf-8", "replace")) > MAX_ID or not item.isprintable():
-                        raise DatasetError(
-                            f"the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; mend the data"
-                        )
-                texts = (event.text for event in scenario.events)
-                asked = (text for q in scenario.questions for text in (q.id, q.text, *q.gold.answers))
-                for text in (scenario.id, *texts, *asked):
-                    text.encode()  # a lone surrogate, as a careless export writes it, is no text
-                yield scenario
-        except UnicodeEncodeError as error:
-            raise DatasetError(
-                f"the data holds half of a character ({error.object[error.start]!r}); export it again as UTF-8"
-            ) from None
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-            reason = (str(error).splitlines() or [""])[0][:120]
-            where = f", {place_of(error)}" if code_of(self) else ""  # of a person's own code, which may be at fault
-            raise DatasetError(f"the data is not understood ({type(error).__name__}: {reason}{where})") from error
+            yield from checked_scenarios(self)
 
     def census(self, chosen: SliceConfig) -> Census:
         """Count a slice and hash its question ids, in one pass.
@@ -300,38 +206,4 @@ class Harness:
         DatasetError
             When two scenarios or two questions share an id.
         """
-        census = Census()
-        names: set[str] = set()
-        clusters: set[str] = set()
-        sha = IdSet()
-        for scenario in self.load(chosen):
-            if scenario.id in names:
-                raise DatasetError(f"{self.name}: two scenarios share the id '{scenario.id}'")
-            names.add(scenario.id)
-            census.existing = census.existing or scenario.existing
-            clusters.update(question.cluster or scenario.cluster for question in scenario.questions)
-            ids = [question.id for question in scenario.questions]
-            if len(set(ids)) != len(ids):
-                raise DatasetError(f"{self.name}: two questions of scenario '{scenario.id}' share an id")
-            census.questions += len(ids)
-            census.events += len(scenario.events)
-            census.history_chars += sum(len(event.text) for event in scenario.events)
-            sha.add(question.id.encode() for question in scenario.questions)
-            for question in scenario.questions:
-                census.by_category[question.category] += 1
-                if not question.rule:
-                    census.judged += 1
-                    census.gradings += len(question.gold.points) or 1
-        census.scenarios = len(names)
-        census.clusters = len(clusters)
-        census.sha256 = sha.hexdigest()
-        return census
-
-
-_HOME: Final = Path(__file__).resolve().parents[1]
-
-
-def code_of(harness: Harness) -> str:
-    """``@sha256:…`` over the code of a person's own harness, a part of the instrument; empty for a shipped one."""
-    own = [cls for cls in type(harness).__mro__ if issubclass(cls, Harness) and not lookup.is_within(cls, _HOME)]
-    return f"@sha256:{lookup.code_sha256(own)}" if own else ""
+        return counted(self.name, self.load(chosen))

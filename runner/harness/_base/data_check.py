@@ -1,4 +1,4 @@
-"""What the counts of ``data check`` share: traps met and where, questions that repeat, names that lead nowhere."""
+"""Counts that several benchmarks print in ``data check``: traps and where, repeated questions, lists of names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DataCheck:
 
     @property
     def repeated_texts(self) -> str:
-        """A line that counts the question texts that stand more than once."""
+        """Line that counts the question texts that stand more than once."""
         return f"question texts asked more than once: {sum(times > 1 for times in self.texts.values())}"
 
 

@@ -8,20 +8,20 @@ from typing import Any, ClassVar
 
 from runner.data.fields import one_line
 from runner.data.source import DataFiles
-from runner.harness._base.checks import faults_of
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import GoldPatches, Patch, PatchReport, read_patches
 from runner.types import Question, Scenario
 
 
 class Published(Harness):
-    """What such benchmarks share. Subclasses write :meth:`verified`, :meth:`scenarios` and :meth:`counts`."""
+    """Base of such a benchmark. Subclasses write :meth:`verified`, :meth:`scenarios` and :meth:`counts`."""
 
     title: ClassVar[str]  # as its authors call it
     licence: ClassVar[str]
 
     def verified(self) -> DataFiles:
-        """The data, found (downloaded, if need be) and verified; cheap the second time.
+        """Find the data (download it, if need be) and verify it; cheap the second time.
 
         Raises
         ------
@@ -31,15 +31,15 @@ class Published(Harness):
         raise NotImplementedError
 
     def scenarios(self) -> Iterator[Scenario]:
-        """Every scenario as :meth:`read` gives it, before any gold patch."""
+        """Yield every scenario as :meth:`read` gives it, before any gold patch."""
         raise NotImplementedError
 
     def counts(self) -> list[str]:
-        """What ``data check`` prints of the data: counts and every trap met, one line each."""
+        """Return what ``data check`` prints of the data: counts and every trap met, one line each."""
         raise NotImplementedError
 
     def unasked(self) -> Collection[str]:
-        """Ids that a gold patch may name though a sample leaves them out; asked only where a patch names such a one."""
+        """Return ids that a gold patch may name though a sample leaves them out; called only where a patch needs it."""
         return ()
 
     def foreign_patch(self, where: str, entry: Mapping[str, Any]) -> Patch | None:
@@ -105,7 +105,7 @@ class Published(Harness):
         return self.patches.report(asked, self.comparable)
 
     def check(self) -> list[str]:
-        for _ in self._understood():  # what a run would refuse is refused here, before any count
+        for _ in self.checked_scenarios():  # what a run would refuse is refused here, before any count
             pass
         info = self.dataset()
         pinned = "as pinned" if info.pinned else "unpinned"

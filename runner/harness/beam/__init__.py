@@ -140,7 +140,7 @@ class Beam(Published):
         return profile(ranked, () if question.gold.abstain else question.gold.evidence, self.config.k)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """Of event ordering: the score, and what it is made of; nothing of other abilities."""
+        """Return the score of an event ordering and its two factors; nothing for another ability."""
         if question.category != ORDERING:
             return {}
         upstream = self.settings.scoring == "upstream"

@@ -1,4 +1,4 @@
-"""Where BEAM's chats come from: the repository's folders, or rows of the Hugging Face copy. One chat at a time.
+"""The source of BEAM's chats: the repository's folders, or rows of the Hugging Face copy. One chat at a time.
 
 ``harness.dataset.path`` may name the folder ``chats`` or the checkout that holds it, one size of it, one chat, or a
 folder of Parquet files; else it names a file of rows, Parquet or JSON (a list) or JSON lines. Without it the pinned

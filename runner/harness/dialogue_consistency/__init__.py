@@ -64,7 +64,7 @@ class DialogueConsistencySettings(Strict):
 
 @dataclass
 class _Index:
-    """What a first pass learns of a file: which pairs are asked, and what every sentence is known to say."""
+    """A file after a first pass: the pairs that are asked, and what each sentence is known to say."""
 
     asked: frozenset[str] = frozenset()
     facts: dict[str, frozenset[str]] = field(default_factory=dict)  # of a sentence, from all pairs it stands in
@@ -195,18 +195,18 @@ class DialogueConsistency(Published):
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """``said_<label>``: 1 for the one label that the answer names, 0 for the others; all 0 when it names none."""
         del question
-        said = nli(answer).value
-        return {f"said_{label}": float(label == said) for label in LABELS}
+        named = nli(answer).value
+        return {f"said_{label}": float(label == named) for label in LABELS}
 
     def grade(self, question: Question, answer: str) -> Label:
         """CORRECT for the gold label and no other; ABSTAIN for a refusal or nothing, WRONG for the rest."""
         if not answer.strip() or is_abstention(answer):
             return Label(value=ABSTAIN, reason="explicit refusal" if answer.strip() else "no answer")
-        said = nli(answer)
-        if not said.value:
-            return Label(value=WRONG, reason=said.why.replace("none", "no label", 1))
+        choice = nli(answer)
+        if not choice.value:
+            return Label(value=WRONG, reason=choice.why.replace("none", "no label", 1))
         right = question.gold.answers[0]
-        return Label(value=CORRECT if said.value == right else WRONG, reason=f"said {said.value}, right is {right}")
+        return Label(value=CORRECT if choice.value == right else WRONG, reason=f"said {choice.value}, right is {right}")
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 

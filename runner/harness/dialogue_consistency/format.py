@@ -85,7 +85,7 @@ def find(dataset: Dataset, split: str) -> DataFiles:
 def _member(path: Path, name: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
-            found = [item for item in archive.infolist() if _is(item, name)]
+            found = [item for item in archive.infolist() if _is_named(item, name)]
             if not found:
                 raise DatasetError(f"the archive {path} holds no {name}; {_GET}")
             if len(found) > 1:
@@ -104,8 +104,8 @@ def _member(path: Path, name: str) -> bytes:
         raise DatasetError(f"cannot read the archive {path} ({reason}); {_GET}") from None
 
 
-def _is(item: zipfile.ZipInfo, name: str) -> bool:
-    """Whether an entry is the file of that name; macOS puts another of the name beside it for its own purposes."""
+def _is_named(item: zipfile.ZipInfo, name: str) -> bool:
+    """Tell whether an entry is the file of that name; macOS puts another of the name beside it for its own purposes."""
     parts = item.filename.replace("\\", "/").split("/")
     return parts[-1] == name and "__MACOSX" not in parts
 

@@ -24,7 +24,7 @@ _BY_AGENT: Final = 0.3  # share of the notes and commits that an agent writes
 
 
 class IdleCheckpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an agent leaves when it stops work on something else."""
+    """A note that an agent leaves when it stops work on something else."""
 
     project: str
     task: str

@@ -1,6 +1,7 @@
-"""What a schema cannot see in a scenario: gold that is free, gold that cannot be had, questions that give it away.
+"""Faults of a scenario that a schema cannot see: free gold, gold that cannot be found, questions that give it away.
 
-An error is a scenario that measures something else than it says; a run refuses it. A note is for the author to judge.
+An error means that the scenario measures something else than it says; a run refuses it. A note is for the author to
+judge.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from runner.harness.handoff.scenario_file import FactSpec, ScenarioSpec
-from runner.harness.handoff.score import CHARS_A_TOKEN, collapsed, found
+from runner.harness.handoff.score import CHARS_A_TOKEN, collapsed, states
 from runner.harness.handoff.variants import stamp, with_actor
 
 WORDINGS: Final = 3  # the one as written included
@@ -20,7 +21,7 @@ _JOINT: Final = "\n"  # between texts that are searched together: no fact is rea
 
 
 def errors(spec: ScenarioSpec) -> Iterator[str]:
-    """Problems of a scenario, each headed by its key."""
+    """Yield the problems of a scenario, each headed by its key."""
     yield from _questions(spec)
     yield from _facts(spec)
     late = [index for index, event in enumerate(spec.events) if event.time > spec.now]
@@ -39,7 +40,7 @@ def errors(spec: ScenarioSpec) -> Iterator[str]:
 
 
 def notes(spec: ScenarioSpec) -> Iterator[str]:
-    """What may be meant, and is worth a look."""
+    """Yield what may be meant and is worth a look."""
     # With its date, as a store that keeps times returns an event.
     history = [collapsed(f"{stamp(event.time)} {with_actor(event, spec)}") for event in spec.events]
     for index, text in enumerate(spec.asked):
@@ -80,7 +81,7 @@ def _facts(spec: ScenarioSpec) -> Iterator[str]:
                     yield f"{name}: '{item}' occurs in {_asked(index)}; whoever repeats the question has it"
                 if text in collapsed(item):
                     yield f"{name}: '{item}' contains {_asked(index)}, which is taken for an echo"
-        if kind == "avoid" and found(fact.fact(), _JOINT.join(carried)):
+        if kind == "avoid" and states(fact.fact(), _JOINT.join(carried)):
             yield f"{name}: '{_first(fact)}' occurs in what is to be carried, and leaks with it"
         if kind != "signal" and not _in_history(fact, history):
             yield f"{name}: no event contains '{_first(fact)}'"
@@ -108,14 +109,14 @@ def _letters(text: str) -> int:
 
 
 def _in_history(fact: FactSpec, history: list[str]) -> bool:
-    """Whether events contain a fact: one of ``any``, and every one of ``all``, not necessarily in one event."""
+    """Tell whether events contain a fact: one of ``any``, and every one of ``all``, not necessarily in one event."""
     spread = all(any(collapsed(item) in event for event in history) for item in fact.all)
     one = not fact.any or any(collapsed(item) in event for item in fact.any for event in history)
     return spread and one
 
 
 def _least(fact: FactSpec) -> int:
-    """Characters of the shortest text that holds a fact."""
+    """Return the length in characters of the shortest text that holds a fact."""
     return max((len(collapsed(item)) for item in fact.all), default=0) if not fact.any else min(map(len, fact.any))
 
 

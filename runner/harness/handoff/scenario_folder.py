@@ -14,12 +14,12 @@ from runner.harness.handoff import lint
 from runner.harness.handoff.scenario_file import ScenarioSpec, read_spec
 
 _KEPT: Final = 64 * 1024  # bytes; larger files are read again each time
-_MOST_TOLD: Final = 100  # problems
+_MOST_SHOWN: Final = 100  # problems
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is kept of a file that is in order."""
+    """A scenario file without problems, in short."""
 
     path: Path
     id: str
@@ -37,7 +37,7 @@ class Index:
     notes: tuple[str, ...]
 
     def own(self, shipped: Path) -> int:
-        """How many are not ours."""
+        """Count the scenarios that are not shipped."""
         return sum(entry.path.parent != shipped for entry in self.entries)
 
 
@@ -71,13 +71,13 @@ def index(folders: Sequence[Path]) -> Index:
             content = digest(spec.model_dump(mode="json"))
             entries[spec.id] = Entry(path, spec.id, spec.family, spec.skill, spec.expect, content)
     if problems:
-        more = len(problems) - _MOST_TOLD
-        raise ConfigError(problems[:_MOST_TOLD] + ([f"… and {more} more problems"] if more > 0 else []))
+        more = len(problems) - _MOST_SHOWN
+        raise ConfigError(problems[:_MOST_SHOWN] + ([f"… and {more} more problems"] if more > 0 else []))
     return Index(tuple(entries[name] for name in sorted(entries)), tuple(notes))
 
 
 def spec_of(path: Path) -> ScenarioSpec:
-    """A scenario by its file; small ones are kept as long as the file stays as it is.
+    """Read a scenario; small ones are kept as long as the file stays as it is.
 
     Raises
     ------

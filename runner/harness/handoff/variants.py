@@ -31,7 +31,7 @@ _TRIES: Final = 20  # entries looked at for each that is kept
 
 
 def flatten(event: EventSpec, project: str) -> str:
-    """An event in prose, generously: nothing is left out, whatever its kind.
+    """Return an event in prose; nothing is left out, whatever its kind.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def flatten(event: EventSpec, project: str) -> str:
 
 
 def with_actor(event: EventSpec, spec: ScenarioSpec) -> str:
-    """An event as a store may return it: who, then what."""
+    """Return an event as a store may: who, then what."""
     return f"{event.actor}: {flatten(event, _project(event, spec))}"
 
 
@@ -80,12 +80,12 @@ class _Placed:
 
 
 def stamp(time: datetime) -> str:
-    """How a store may print the time of an event: a date may be gold as well."""
+    """Return the time of an event as a store may print it: a date may be gold as well."""
     return f"[{time:%d %B %Y, %H:%M}] [{time:%Y-%m-%d}]"
 
 
 def scenarios(spec: ScenarioSpec, seed: int, *, wordings: bool = True, distractors: bool = True) -> Iterator[Scenario]:
-    """The scenario, then its variants with distractors.
+    """Yield the scenario, then its variants with distractors.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _idle(entry: int) -> _Placed:
 
 @lru_cache(maxsize=1)
 def pool_sha256() -> str:
-    """Of the entries that draws come from: a changed sentence is other data."""
+    """Hash the entries that draws come from: a changed sentence is other data."""
     sha = hashlib.sha256()
     for entry in range(_SHARED):
         sha.update(f"{_idle(entry).event.actor}\0{_idle(entry).event.text}\0".encode())

@@ -196,26 +196,26 @@ class LongMemEval(Published):
 
 
 def alternatives(golds: Sequence[str]) -> list[str]:
-    """Gold answers as texts to compare with, what a gold says of alternatives taken apart.
+    """Return gold answers as texts to compare with, each alternative by itself.
 
     >>> alternatives(["7 days. 8 days (including the last day) is also acceptable."])
     ['7 days', '8 days']
     >>> alternatives(["25 minutes and 50 seconds (or 25:50)"])
     ['25 minutes and 50 seconds', '25:50']
     """
-    found: list[str] = []
+    texts: list[str] = []
     for gold in golds:
         more = _ACCEPTABLE.search(gold)
         if more:
-            found += [gold[: more.start()], _BRACKET.sub("", more[1])]
+            texts += [gold[: more.start()], _BRACKET.sub("", more[1])]
             continue
         others = [match[2] for match in _BRACKET.finditer(gold) if match[1]]
-        found += [_BRACKET.sub("", gold), *others] if others else [gold]
-    return found
+        texts += [_BRACKET.sub("", gold), *others] if others else [gold]
+    return texts
 
 
 def _tables(ranked: Ranked | None, gold: Collection[str], prefix: str) -> dict[str, float | None]:
-    """What the published retrieval tables have, at their depths."""
+    """Return the metrics of the published retrieval tables, at their depths."""
     metrics: dict[str, float | None] = {}
     for depth in _DEPTHS:
         known = ranked is not None and bool(gold)

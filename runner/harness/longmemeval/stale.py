@@ -1,4 +1,4 @@
-"""Did an answer return the value that was superseded? Told lexically from the labelled evidence, no model asked.
+"""Answers that give a superseded value, found lexically by the labelled evidence, without a model.
 
 A knowledge-update question has evidence of two ages: the file dates its sessions and labels their turns. Words of the
 older evidence that are neither in the newest, nor in the gold, nor in the question can only come from what was true
@@ -44,7 +44,7 @@ _STOP: Final = frozenset(
 
 
 def facts(item: Instance) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """What sets the current value apart and what the superseded one, as facts to carry and to avoid.
+    """Return the words that set the current and the superseded value apart, as facts to carry and to avoid.
 
     Both are empty where the evidence has one age.
     """
@@ -65,7 +65,7 @@ def facts(item: Instance) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
 
 
 def stale(answer: str, question: str, gold: Iterable[str], current: Fact, superseded: Fact) -> bool:
-    """Whether an answer gives the superseded value and not the current one."""
+    """Tell whether an answer gives the superseded value and not the current one."""
     said = words([answer]) - words([question])
     right = words(gold)
     old = set(superseded.any)
@@ -78,7 +78,7 @@ def stale(answer: str, question: str, gold: Iterable[str], current: Fact, supers
 
 
 def words(texts: Iterable[str]) -> set[str]:
-    """The words that carry meaning, lower case, and the numbers, small ones as digits."""
+    """Return the words that carry meaning, lower case, and the numbers, small ones as digits."""
     found = (token for text in texts for token in _WORD.findall(_GROUPED.sub("", text.lower())))
     return {_NUMBERS.get(word, word) for word in found if word not in _STOP}
 

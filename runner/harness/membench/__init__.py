@@ -110,7 +110,7 @@ class MemBench(Published):
             view = view_of(raw)
             name = name_of(view, raw)
             by_category.setdefault(_category(view, raw.task), []).append((ranked(self.settings.seed, name), name))
-        return frozenset(name for found in by_category.values() for _, name in sorted(found)[: self.settings.sample])
+        return frozenset(name for names in by_category.values() for _, name in sorted(names)[: self.settings.sample])
 
     @cached_property
     def _pool(self) -> NoisePool:
@@ -136,8 +136,8 @@ class MemBench(Published):
         targets = {id(steps[number]) for number in trajectory.targets}
         if self.settings.noise:
             steps = self._pool.mixed(trajectory, self.settings.noise)
-        said = _in_order([step for step in steps if step.text])
-        if not said:
+        spoken = _in_order([step for step in steps if step.text])
+        if not spoken:
             raise DatasetError(f"{trajectory.name} has no message that says anything; mend the data")
         events = tuple(
             Event(
@@ -147,9 +147,9 @@ class MemBench(Published):
                 actor="user" if trajectory.view == OBSERVATION else "",
                 session=f"s{step.session + 1:02d}",
             )
-            for number, step in enumerate(said, start=1)
+            for number, step in enumerate(spoken, start=1)
         )
-        evidence = tuple(event.id for event, step in zip(events, said, strict=True) if id(step) in targets)
+        evidence = tuple(event.id for event, step in zip(events, spoken, strict=True) if id(step) in targets)
         return Scenario(
             id=f"stream-{hashlib.sha256(trajectory.name.encode()).hexdigest()[:16]}",
             cluster=f"user {trajectory.user}" if trajectory.user != trajectory.name else trajectory.name,
@@ -195,11 +195,11 @@ class MemBench(Published):
         """CORRECT for the right letter and no other; ABSTAIN for a refusal or nothing, WRONG for the rest."""
         if not answer.strip() or is_abstention(answer):
             return Label(value=ABSTAIN, reason="explicit refusal" if answer.strip() else "no answer")
-        said = letter(answer, options_of(question))
-        if not said.value:
-            return Label(value=WRONG, reason=said.why.replace("none", "no letter", 1))
+        choice = letter(answer, options_of(question))
+        if not choice.value:
+            return Label(value=WRONG, reason=choice.why.replace("none", "no letter", 1))
         right = right_letter(question)
-        return Label(value=CORRECT if said.value == right else WRONG, reason=f"said {said.value}, right is {right}")
+        return Label(value=CORRECT if choice.value == right else WRONG, reason=f"said {choice.value}, right is {right}")
 
     # --- gold patches and counts -----------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ def _in_order(steps: Sequence[Step]) -> list[Step]:
 
 
 def size(tokens: int) -> str:
-    """The bucket of a memory's size: "<1k", then powers of two.
+    """Return the bucket of a memory's size: "<1k", then powers of two.
 
     >>> [size(tokens) for tokens in (999, 1000, 3999, 128_000)]
     ['<1k', '1k-2k', '2k-4k', '128k-256k']
@@ -246,13 +246,13 @@ def size(tokens: int) -> str:
 
 
 def options_of(question: Question) -> Mapping[str, str]:
-    """Letter to text: the last lines of what the reader is asked."""
+    """Return text by letter: the last lines of what the reader is asked."""
     lines = question.reading.splitlines()[-len(LETTERS) :]
     return {line[0]: line[3:] for line in lines}
 
 
 def right_letter(question: Question) -> str:
-    """The published letter, or that of the answer that a gold patch put in its place.
+    """Return the published letter, or that of the answer that a gold patch put in its place.
 
     Raises
     ------

@@ -43,7 +43,7 @@ _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturda
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the published code stores as one memory. ``text`` is empty where nothing was said."""
+    """One memory as the published code stores it. ``text`` is empty where nothing was said."""
 
     text: str  # without place and time
     place: str
@@ -77,7 +77,7 @@ class Trajectory:
 
     @property
     def subjects(self) -> frozenset[str]:
-        """What the facts that answer the question are about, where the messages say so."""
+        """Subjects of the facts that answer the question, where the messages name them."""
         return frozenset(self.steps[number].subject for number in self.targets) - {""}
 
 

@@ -42,7 +42,7 @@ class Donor:
 
 @dataclass
 class NoisePool:
-    """Trajectories that noise comes from: of each view and topic the first few in a seeded order."""
+    """Trajectories that noise comes from: the first few of each view and topic in a seeded order."""
 
     seed: int
     _kept: dict[tuple[str, str], list[tuple[int, Donor]]] = field(default_factory=dict)
@@ -59,11 +59,11 @@ class NoisePool:
         (heapq.heappush if len(kept) < KEPT else heapq.heapreplace)(kept, (order, donor))
 
     def _donors(self, view: str) -> list[Donor]:
-        found = [donor for (of, _), kept in self._kept.items() if of == view for _, donor in kept]
+        found = [donor for (kept_view, _), kept in self._kept.items() if kept_view == view for _, donor in kept]
         return sorted(found, key=lambda donor: donor.name)
 
     def mixed(self, trajectory: Trajectory, count: int) -> tuple[Step, ...]:
-        """The steps of a trajectory with ``count`` messages of others in between, marked by ``own=-1``.
+        """Return the steps of a trajectory with ``count`` messages of others in between, marked by ``own=-1``.
 
         Raises
         ------
@@ -93,8 +93,8 @@ class NoisePool:
 
 def _inserted(trajectory: Trajectory, texts: Iterable[str], draw: Draw) -> tuple[Step, ...]:
     steps, now = trajectory.steps, trajectory.now
-    said = [at for at, step in enumerate(steps) if step.text]
-    near = [at for at in said if now is None or (time := steps[at].time) is None or time <= now]
+    spoken = [at for at, step in enumerate(steps) if step.text]
+    near = [at for at in spoken if now is None or (time := steps[at].time) is None or time <= now]
     groups = [[step] for step in steps]
     for text in texts:
         at = near[draw.below(len(near))] if near else 0
@@ -105,7 +105,7 @@ def _inserted(trajectory: Trajectory, texts: Iterable[str], draw: Draw) -> tuple
 
 
 def ranked(seed: int, name: str) -> bytes:
-    """Where a trajectory stands in a seeded order that depends on nothing else."""
+    """Return the place of a trajectory in a seeded order that depends on nothing else."""
     return hashlib.sha256(f"{seed}/{name}".encode()).digest()
 
 

@@ -1,4 +1,4 @@
-"""Where MemBench's trajectories come from: a checkout of the repository, its four joined files, or one file of either.
+"""The source of MemBench's trajectories: a checkout of the repository, its four joined files, or one file of either.
 
 Layouts that are read:
 

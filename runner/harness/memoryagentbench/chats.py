@@ -27,14 +27,14 @@ _LABELS: Final = re.compile(rf",\s*{_PAIR}|{_PAIR}\s*,?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Chats:
-    """What is told, and where in it each turn stands, by the words of the turn; of equal ones, the first."""
+    """A text, and where in it each turn stands, by the words of the turn; of equal ones, the first."""
 
     text: str
     turns: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def chats(where: FieldReader, context: str, met: Counter[str]) -> Chats:
-    """The context without its labels, told as it was published otherwise."""
+    """Return the context without its labels, otherwise as it was published."""
     met["contexts that held has_answer, left out"] += LABEL in context
     sessions = _sessions(where, context)
     if sessions is None:
@@ -44,23 +44,23 @@ def chats(where: FieldReader, context: str, met: Counter[str]) -> Chats:
     turns: dict[str, tuple[int, int]] = {}
     length = 0
 
-    def tell(piece: str) -> None:
+    def append(piece: str) -> None:
         nonlocal length
         pieces.append(piece)
         length += len(piece)
 
     for number, item in enumerate(sessions):
-        tell(", " if number else "[")
+        append(", " if number else "[")
         if isinstance(item, str):
-            tell(repr(item))
+            append(repr(item))
             continue
         for at, turn in enumerate(item):
-            tell(", " if at else "[")
-            told = repr({key: value for key, value in turn.items() if key != LABEL})
-            turns.setdefault(words(str(turn.get("content", ""))), (length, length + len(told)))
-            tell(told)
-        tell("]" if item else "[]")
-    tell("]" if sessions else "[]")
+            append(", " if at else "[")
+            text = repr({key: value for key, value in turn.items() if key != LABEL})
+            turns.setdefault(words(str(turn.get("content", ""))), (length, length + len(text)))
+            append(text)
+        append("]" if item else "[]")
+    append("]" if sessions else "[]")
     return Chats("".join(pieces), turns)
 
 
@@ -73,20 +73,20 @@ def _sessions(where: FieldReader, context: str) -> list[Any] | None:
         return None
     if not isinstance(value, list):
         return None
-    held = all(
+    is_chat = all(
         isinstance(item, str) or (isinstance(item, list) and all(isinstance(turn, dict) for turn in item))
         for item in value
     )
-    return value if held else None
+    return value if is_chat else None
 
 
 def words(text: str) -> str:
-    """A turn's words: the lists that are published of one chat differ in white space."""
+    """Return a turn's words: the lists that are published of one chat differ in white space."""
     return " ".join(text.split())
 
 
 def labelled(where: FieldReader, value: object) -> Iterator[str]:
-    """The words of every turn below ``value`` that is labelled as holding an answer.
+    """Yield the words of every turn below ``value`` that is labelled as holding an answer.
 
     Raises
     ------

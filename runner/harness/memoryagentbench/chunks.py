@@ -13,7 +13,7 @@ _END: Final = re.compile(r"(?<![\d.!?])[.!?]++[\"')\]”’]*+\s++(?!label:)|\n\
 
 
 def chunks(text: str, tokens: int) -> Iterator[tuple[int, int]]:
-    """Where each chunk starts and ends: as many whole sentences as fit, in order, nothing left out or told twice.
+    """Yield where each chunk starts and ends: as many whole sentences as fit, in order, nothing left out or repeated.
 
     A sentence that is longer than a chunk is cut at white space, and one without white space wherever the chunk ends.
 

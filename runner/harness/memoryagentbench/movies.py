@@ -45,7 +45,7 @@ class Movies:
 
     @classmethod
     def read(cls, path: Path) -> Movies:
-        """The mapping of a file.
+        """Read the mapping from a file.
 
         Raises
         ------
@@ -61,7 +61,7 @@ class Movies:
         return cls(value)
 
     def nearest(self, name: str) -> str:
-        """The name with the smallest edit distance, case aside; of several, the first in the file."""
+        """Return the name with the smallest edit distance, case aside; of several, the first in the file."""
         return self._nearest(name.lower()[:_LONGEST])
 
     def _search(self, wanted: str) -> str:
@@ -99,7 +99,7 @@ class Movies:
 
 
 def _bag(text: str) -> Any:
-    """How often each letter occurs; letters share places, which makes two bags no less alike than they are."""
+    """Count each letter. Letters share places, which can only make two bags more alike than they are."""
     import numpy as np
 
     return np.bincount([ord(letter) % _BAG for letter in text], minlength=_BAG).astype(np.int16)
@@ -122,7 +122,7 @@ def _distances(codes: Any, lengths: Any, wanted: str) -> Any:
 
 
 def title(resource: str) -> str:
-    """The name in a resource.
+    """Return the name in a resource.
 
     >>> title("<http://dbpedia.org/resource/Fargo_(1996_film)>")
     'Fargo'
@@ -132,7 +132,7 @@ def title(resource: str) -> str:
 
 
 def recommended(answer: str, *, upstream: bool = False) -> list[str]:
-    r"""The titles that an answer lists, best first, their numbers and what stands in brackets dropped.
+    r"""Return the titles that an answer lists, best first, their numbers and what stands in brackets dropped.
 
     Lines from the one that begins with 1; without such a line, all lines, or what a single line has between commas. A
     line with nothing in it is no title. ``upstream``: as the published code has it, which starts after the first "1."
@@ -155,6 +155,6 @@ def _clean(number: re.Pattern[str], line: str) -> str:
     return " ".join(number.sub("", _BRACKETS.sub("", line.strip())).split())
 
 
-def recall(said: Sequence[str], gold: Sequence[str], depth: int) -> float:
-    """Share of the gold movies among the first ``depth`` that were said."""
-    return sum(name in said[:depth] for name in gold) / len(gold)
+def recall(named: Sequence[str], gold: Sequence[str], depth: int) -> float:
+    """Return the share of the gold movies among the first ``depth`` that were named."""
+    return sum(name in named[:depth] for name in gold) / len(gold)

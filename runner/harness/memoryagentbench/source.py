@@ -1,4 +1,4 @@
-"""Where MemoryAgentBench's rows come from: four Parquet files, one a competency, and the movies of one task.
+"""The source of MemoryAgentBench's rows: four Parquet files, one per competency, and the movies of one task.
 
 ``harness.dataset.path`` may name the folder that holds the four files (or its parent, as the published repository has
 them in ``data``), or one file, Parquet, a JSON list or JSON lines: then that file is all the data. Without it the

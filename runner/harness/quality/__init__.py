@@ -34,14 +34,14 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class Memory(Strict):
+class SmokeMemory(Strict):
     key: _Text
     time: datetime
     actor: _Text
     text: _Text
 
 
-class Asked(Strict):
+class SmokeQuestion(Strict):
     id: _Text
     category: _Text
     text: _Text
@@ -52,13 +52,13 @@ class SmokeSet(Strict):
     """The file."""
 
     version: int
-    memories: list[Memory]
+    memories: list[SmokeMemory]
     now: datetime
-    questions: list[Asked]
+    questions: list[SmokeQuestion]
 
 
 class QualitySettings(Strict):
-    """What a run must reach, as shares. Not in the instrument: they say what is made of a number, not what it is."""
+    """Shares that a run must reach. They are not in the instrument, since they change no figure."""
 
     min_recall: Annotated[_Share, Field(exclude=True)] = 0.8  # of recall@K
     min_mrr: Annotated[_Share, Field(exclude=True)] = 0.6
@@ -104,7 +104,9 @@ class Quality(Harness):
                 category=asked.category,
                 gold=Gold(
                     answers=tuple(asked.gold),
-                    evidence=tuple(event.id for event in events if holds(f"{event.id} {event.text}", asked.gold)),
+                    evidence=tuple(
+                        event.id for event in events if contains_gold(f"{event.id} {event.text}", asked.gold)
+                    ),
                 ),
                 now=data.now,
             )
@@ -144,8 +146,8 @@ class Quality(Harness):
         ``None`` when a hit has neither key nor text: then it is not known what was read.
         """
         k, gold = self.config.k, ("gold",)
-        told = all(hit.key or hit.text for hit in hits)
-        ranked = [gold if holds(f"{hit.key}\n{hit.text}", question.gold.answers) else () for hit in hits]
+        readable = all(hit.key or hit.text for hit in hits)
+        ranked = [gold if contains_gold(f"{hit.key}\n{hit.text}", question.gold.answers) else () for hit in hits]
         metrics: dict[str, float | None] = {f"recall@{depth}": recall_at(ranked, gold, depth) for depth in depths(k)}
         metrics |= {
             "recall@all": recall_at(ranked, gold, len(ranked) or 1),
@@ -153,11 +155,11 @@ class Quality(Harness):
             "mrr": reciprocal_rank(ranked, gold),
             "rank@1": recall_at(ranked, gold, 1),
         }
-        return metrics if told else dict.fromkeys(metrics)
+        return metrics if readable else dict.fromkeys(metrics)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """``substring``: 1 when any gold string stands in the answer."""
-        return {"substring": float(holds(answer, question.gold.answers))}
+        return {"substring": float(contains_gold(answer, question.gold.answers))}
 
     # --- counts ----------------------------------------------------------------------------------------------------
 
@@ -181,10 +183,10 @@ class Quality(Harness):
         return lines
 
 
-def holds(text: str, golds: Sequence[str]) -> bool:
-    """Whether any gold string stands in a text, capitals aside and ``_`` read as a space.
+def contains_gold(text: str, golds: Sequence[str]) -> bool:
+    """Tell whether a text contains any gold string, capitals aside and ``_`` read as a space.
 
-    >>> holds("decision_message_broker", ["Message Broker"])
+    >>> contains_gold("decision_message_broker", ["Message Broker"])
     True
     """
     plain = _plain(text)

@@ -28,8 +28,8 @@ from runner.config import HarnessConfig, Strict
 from runner.data.fields import one_line, some
 from runner.data.source import DataFiles, locate
 from runner.errors import ConfigError, DatasetError
-from runner.harness._base.checks import faults_of
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.harness._base.faults import faults_of
 from runner.harness.retrieval_recall.corpus import memories, read_corpus
 from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled
 from runner.score.retrieval import BEST_COS_RANK, best_cos_rank, profile, profile_metrics, ranked_sources
@@ -44,7 +44,7 @@ _WHERE: Final = (
 
 
 class RecallSettings(Strict):
-    """What is searched: exactly one of the two."""
+    """The corpus that is searched: exactly one of the two."""
 
     namespace: Annotated[str, Field(min_length=1)] | None = None
     # Not in the instrument, which has the content of the file: it may lie elsewhere on another machine.
@@ -84,7 +84,7 @@ class RetrievalRecall(Harness):
 
     @property
     def _named(self) -> bool:
-        """Whether the config names any labels."""
+        """True when the config names labels."""
         return self.config.dataset.path is not None or self.config.dataset.url is not None
 
     @cached_property
@@ -145,12 +145,12 @@ class RetrievalRecall(Harness):
     def dataset(self) -> DatasetInfo:
         """The labels; with a corpus its digest stands in the version, and it must be pinned too to be called so."""
         rows, file, corpus = self._rows, self._file, self._corpus_file
-        told = [self.config.dataset.version or f"{len(rows)} labelled queries"]
+        version = [self.config.dataset.version or f"{len(rows)} labelled queries"]
         if corpus is not None:
-            told.append(f"corpus sha256 {corpus.sha256}")
+            version.append(f"corpus sha256 {corpus.sha256}")
         return DatasetInfo(
             name=self.name,
-            version=", ".join(told),
+            version=", ".join(version),
             sha256=file.sha256,
             pinned=file.pinned and (corpus is None or corpus.pinned),
             source=self.config.dataset.url or "",
@@ -213,7 +213,7 @@ class RetrievalRecall(Harness):
         return [f"{count} {what}: {some(where, 3)}" for count, what, where in found]
 
     def check(self) -> list[str]:
-        for _ in self._understood():  # what a run would refuse is refused here, before any count
+        for _ in self.checked_scenarios():  # what a run would refuse is refused here, before any count
             pass
         info, rows = self.dataset(), self._rows
         asked = Counter(row.category for row in rows)

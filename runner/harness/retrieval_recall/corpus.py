@@ -9,7 +9,7 @@ from typing import Final
 from runner.config import Dataset
 from runner.data.source import DataFiles, locate
 from runner.errors import DatasetError
-from runner.harness._base.checks import advised
+from runner.harness._base.faults import advised
 from runner.harness.retrieval_recall.queries import decoded, moment, objects
 from runner.types import Event
 
@@ -17,7 +17,7 @@ _KNOWN: Final = ("key", "text", "time")
 
 
 def read_corpus(path: str, sha256: str | None) -> DataFiles:
-    """The file of a corpus, verified.
+    """Find, read and verify the file of a corpus.
 
     Raises
     ------
@@ -27,12 +27,12 @@ def read_corpus(path: str, sha256: str | None) -> DataFiles:
     try:
         return locate("", Dataset(path=path, sha256=sha256), hold=True)
     except DatasetError as error:
-        told = advised(error).replace("harness.dataset.path", "harness.settings.corpus")
-        raise DatasetError(told.replace("harness.dataset.sha256", "harness.settings.corpus_sha256")) from None
+        message = advised(error).replace("harness.dataset.path", "harness.settings.corpus")
+        raise DatasetError(message.replace("harness.dataset.sha256", "harness.settings.corpus_sha256")) from None
 
 
 def memories(file: DataFiles) -> tuple[Event, ...]:
-    """Every memory of a corpus as an event, in time order, those without a time first.
+    """Return every memory of a corpus as an event, in time order, those without a time first.
 
     Raises
     ------

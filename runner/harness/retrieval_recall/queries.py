@@ -56,7 +56,7 @@ class Labelled:
     unreturned: int  # keys that the search is said to be relied on for, and did not return
 
 
-class Line(FieldReader):
+class FileLine(FieldReader):
     """A line of a person's own file: what is wrong is mended there."""
 
     def __init__(self, place: str) -> None:
@@ -65,9 +65,9 @@ class Line(FieldReader):
     def fail(self, message: str) -> DatasetError:
         return DatasetError(f"{' '.join(f'{self._place}: {message}'.split())}; mend that line")
 
-    def field(self, name: str) -> Line:
+    def field(self, name: str) -> FileLine:
         """A field of the line: what is wrong in it is told under its name."""
-        return Line(f"{self._place}: {name}")
+        return FileLine(f"{self._place}: {name}")
 
     def record(self, row: dict[str, Any], known: Sequence[str], required: Sequence[str], what: str) -> None:
         """Hold a row to the fields that ``what`` ("a memory") has."""
@@ -84,7 +84,7 @@ class Line(FieldReader):
 
 
 def decoded(source: str, data: bytes) -> str:
-    """A person's file as text.
+    """Return a person's file as text.
 
     Raises
     ------
@@ -97,8 +97,8 @@ def decoded(source: str, data: bytes) -> str:
         raise DatasetError(f"{source} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
 
 
-def objects(source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
-    """The objects of JSON lines with line number and place; empty lines are skipped.
+def objects(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, Any]]]:
+    """Yield the objects of JSON lines with line number and place; empty lines are skipped.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def objects(source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        at = Line(f"{source}, line {number}")
+        at = FileLine(f"{source}, line {number}")
         try:
             value = strictly(line)
         except RecursionError:
@@ -129,7 +129,7 @@ def _one_array(source: str) -> DatasetError:
 
 
 def labelled(source: str, data: bytes) -> list[Labelled]:
-    """Every row of a file of labelled queries, in order.
+    """Return every row of a file of labelled queries, in order.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def labelled(source: str, data: bytes) -> list[Labelled]:
     return found
 
 
-def _csv(source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
+def _csv(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, Any]]]:
     """The rows of a CSV file as objects, empty cells left out, lists of keys taken apart."""
     before = csv.field_size_limit(_LONGEST)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -170,7 +170,7 @@ def _csv(source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
     try:
         for cells in reader:
             number, end = end + 1, reader.line_num  # a quoted cell may span lines: where it begins
-            at = Line(f"{source}, line {number}")
+            at = FileLine(f"{source}, line {number}")
             if not any(cell.strip() for cell in cells):
                 continue
             if header is None:
@@ -186,12 +186,12 @@ def _csv(source: str, text: str) -> Iterator[tuple[int, Line, dict[str, Any]]]:
                     row[name] = []
             yield number, at, row
     except csv.Error as error:
-        raise Line(f"{source}, line {end + 1}").fail(f"is no CSV ({error})") from None
+        raise FileLine(f"{source}, line {end + 1}").fail(f"is no CSV ({error})") from None
     finally:
         csv.field_size_limit(before)
 
 
-def _header(at: Line, cells: Sequence[str]) -> list[str]:
+def _header(at: FileLine, cells: Sequence[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
         raise at.fail("the columns are not separated by commas; save the file as comma-separated values")
@@ -206,7 +206,7 @@ def _header(at: Line, cells: Sequence[str]) -> list[str]:
     return names
 
 
-def _listed(at: Line, cell: str) -> list[Any]:
+def _listed(at: FileLine, cell: str) -> list[Any]:
     if not cell.lstrip().startswith("["):
         return cell.split("|")
     try:
@@ -216,7 +216,7 @@ def _listed(at: Line, cell: str) -> list[Any]:
     return at.list(value)
 
 
-def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> Labelled:
+def _row(number: int, at: FileLine, row: dict[str, Any], asked: dict[str, int]) -> Labelled:
     at.record(row, _KNOWN, ("query",), "a row")
     row = {name: value for name, value in row.items() if value is not None}
     if "query" not in row:
@@ -234,7 +234,7 @@ def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> L
     given = at.field("returned")
     returned = {given.answer(item) for item in given.list(row["returned"])} if "returned" in row else None
 
-    def told(name: str, default: str) -> str:
+    def optional(name: str, default: str) -> str:
         return at.field(name).answer(row[name]).strip() if name in row else default
 
     alike = hashlib.sha256(" ".join(query.split()).casefold().encode()).hexdigest()[:16]
@@ -244,10 +244,10 @@ def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> L
         line=number,
         query=query,
         keys=keys,
-        id=told("id", own),
-        category=told("category", EVERYTHING),
-        cluster=told(group, "") if group else f"q-{alike}",
-        namespace=told("namespace", ""),
+        id=optional("id", own),
+        category=optional("category", EVERYTHING),
+        cluster=optional(group, "") if group else f"q-{alike}",
+        namespace=optional("namespace", ""),
         now=_time(at.field(when), row[when]) if when else None,
         by_use=field != "keys",
         again=asked[alike] > 1,
@@ -257,20 +257,20 @@ def _row(number: int, at: Line, row: dict[str, Any], asked: dict[str, int]) -> L
     )
 
 
-def _one(at: Line, row: dict[str, Any], names: Sequence[str]) -> str | None:
-    """Which of several names for one field a row has."""
+def _one(at: FileLine, row: dict[str, Any], names: Sequence[str]) -> str | None:
+    """Return the name that a row uses for a field which may have several."""
     there = [name for name in names if name in row]
     if len(there) > 1:
         raise at.fail(f"'{there[0]}' and '{there[1]}' are one field under two names; keep one")
     return there[0] if there else None
 
 
-def _time(at: Line, value: object) -> datetime:
+def _time(at: FileLine, value: object) -> datetime:
     return moment(at, at.text(value))
 
 
-def moment(at: Line, text: str) -> datetime:
-    """A time of ISO 8601 without a zone; one with a zone as UTC.
+def moment(at: FileLine, text: str) -> datetime:
+    """Return a time of ISO 8601 without a zone; one with a zone as UTC.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """The bundled default: a seeded generator of histories whose gold is known exactly. No file, no download.
 
 It shows that a set-up works and ranks retrieval methods by what they can do (other words, dates, two statements, newer
-over older); it is not evidence about real conversations, and is named synthetic wherever its numbers stand. What the
-questions are and how they are made hard is told in :mod:`runner.harness.synthetic_memory.generator`.
+over older); it is not evidence about real conversations, and is named synthetic wherever its numbers stand. The
+questions, and what makes them hard, are described in :mod:`runner.harness.synthetic_memory.generator`.
 
 A scenario is a cluster. ``now`` of every question is the time of the last event. Retrieval is measured for what can be
 answered; an unanswerable question has no evidence.
@@ -66,11 +66,11 @@ class SyntheticMemory(Harness):
 
     @cached_property
     def _signature(self) -> str:
-        """Digest of the settings and of small scenarios that use every template: a change of either shows."""
+        """Hash the settings and small scenarios that use every template: a change of either shows."""
         sha = hashlib.sha256(digest({"generator": VERSION, **self.settings.model_dump()}).encode())
         for index in range(2 * len(CATEGORIES)):
             sample = History(self.settings.seed, index, EVENTS_PER_QUESTION * 7, 7).scenario()
-            sha.update(msgspec.json.encode(_told(sample)))
+            sha.update(msgspec.json.encode(_generated(sample)))
         return sha.hexdigest()
 
     def dataset(self) -> DatasetInfo:
@@ -109,8 +109,8 @@ class SyntheticMemory(Harness):
         ]
 
 
-def _told(scenario: Scenario) -> dict[str, Any]:
-    """What the generator decides of a scenario: a noun that gains a field elsewhere does not make it other data."""
+def _generated(scenario: Scenario) -> dict[str, Any]:
+    """Return what the generator decides of a scenario, so that a field that a type gains does not change the digest."""
     return {
         "id": scenario.id,
         "cluster": scenario.cluster,

@@ -55,7 +55,7 @@ _MENTIONS = 4  # chatter about the person asked for
 
 
 @dataclass(frozen=True)
-class Said:
+class Statement:
     """A statement before it has a place: who says it, and the words."""
 
     speaker: str
@@ -63,11 +63,11 @@ class Said:
 
 
 @dataclass
-class Group:
-    """The statements of one question. ``evidence`` indexes ``said``; the first ``series`` of them keep their order."""
+class QuestionGroup:
+    """The statements of one question. ``evidence`` indexes them; the first ``series`` of them keep their order."""
 
     category: str
-    said: list[Said]
+    statements: list[Statement]
     evidence: tuple[int, ...]
     question: Callable[[datetime | None], str]  # of the first evidence's time
     answers: tuple[str, ...] = ()
@@ -101,87 +101,89 @@ class History:
             "6": self._distractor,
             "7": self._unanswerable,
         }
-        self._asked = [self._target() for _ in chosen]
-        self._groups = [makers[key](*asked) for key, asked in zip(chosen, self._asked, strict=True)]
+        self._targets = [self._target() for _ in chosen]
+        self._groups = [makers[key](*target) for key, target in zip(chosen, self._targets, strict=True)]
 
     # --- statements ------------------------------------------------------------------------------------------------
 
     def _target(self) -> tuple[str, Topic]:
-        """A person and a topic that nothing else has; topics are not shared between questions."""
+        """Draw a person and a topic that nothing else has; topics are not shared between questions."""
         topic = self._topics.pop()
         person = self._draw.pick(self._cast)
         self._closed[person, topic.name] = None
         return person, topic
 
-    def _tell(self, template: str, person: str, **words: str) -> Said:
-        """A statement about a person, by that person if a speaker, else by either speaker."""
+    def _about(self, template: str, person: str, **words: str) -> Statement:
+        """Make a statement about a person, by that person if a speaker, else by either speaker."""
         own = person in self._speakers
         speaker = person if own else self._draw.pick(self._speakers)
         forms = {"S": "I", "O": "me", "Z": "my"} if own else {"S": person, "O": person, "Z": f"{person}'s"}
-        return Said(speaker, _sentence(_fill(template, **forms, **words)))
+        return Statement(speaker, _sentence(_fill(template, **forms, **words)))
 
-    def _mention(self, template: str, person: str, **words: str) -> Said:
-        """A statement that mentions a person, by somebody else."""
+    def _mention(self, template: str, person: str, **words: str) -> Statement:
+        """Make a statement in which somebody else mentions a person."""
         speakers = [name for name in self._speakers if name != person]
-        return Said(self._draw.pick(speakers), _sentence(_fill(template, X=person, **words)))
+        return Statement(self._draw.pick(speakers), _sentence(_fill(template, X=person, **words)))
 
-    def _fact(self, person: str, topic: Topic, value: str, templates: Sequence[str] = ()) -> Said:
-        return self._tell(self._draw.pick(templates or topic.statements + topic.updates), person, V=value)
+    def _fact(self, person: str, topic: Topic, value: str, templates: Sequence[str] = ()) -> Statement:
+        return self._about(self._draw.pick(templates or topic.statements + topic.updates), person, V=value)
 
-    def _rivals(self, person: str, topic: Topic, count: int = _RIVALS) -> list[Said]:
-        """Facts of the same kind about other people, in the words of a direct question."""
+    def _rivals(self, person: str, topic: Topic, count: int = _RIVALS) -> list[Statement]:
+        """Make facts of the same kind about other people, in the words of a direct question."""
         others = [name for name in self._draw.shuffled(self._cast) if name != person][:count]
         return [self._fact(name, topic, self._values[topic.name].pop(), topic.statements) for name in others]
 
-    def _lures(self, person: str, topic: Topic, count: int) -> list[Said]:
+    def _lures(self, person: str, topic: Topic, count: int) -> list[Statement]:
         templates = self._draw.shuffled(WORDS.lures)[:count]
         return [self._mention(template, person, L=topic.lure) for template in templates]
 
-    def _chatter(self, person: str) -> Said:
+    def _chatter(self, person: str) -> Statement:
         return self._mention(self._draw.pick(WORDS.chatter), person, D=self._draw.pick(WORDS.details))
 
     # --- groups ----------------------------------------------------------------------------------------------------
 
-    def _direct(self, person: str, topic: Topic) -> Group:
+    def _direct(self, person: str, topic: Topic) -> QuestionGroup:
         value = self._values[topic.name].pop()
-        said = [self._fact(person, topic, value, topic.statements), *self._rivals(person, topic)]
-        said += [self._chatter(person) for _ in range(_MENTIONS)]
-        return Group("1", said, (0,), _asks(self._draw.pick(topic.questions), P=person), (value,))
+        statements = [self._fact(person, topic, value, topic.statements), *self._rivals(person, topic)]
+        statements += [self._chatter(person) for _ in range(_MENTIONS)]
+        return QuestionGroup("1", statements, (0,), _asks(self._draw.pick(topic.questions), P=person), (value,))
 
-    def _paraphrased(self, person: str, topic: Topic) -> Group:
+    def _paraphrased(self, person: str, topic: Topic) -> QuestionGroup:
         value = self._values[topic.name].pop()
-        said = [self._fact(person, topic, value), *self._rivals(person, topic)]
-        said += [self._chatter(person) for _ in range(_MENTIONS)]
-        return Group("2", said, (0,), _asks(self._draw.pick(topic.paraphrases), P=person), (value,))
+        statements = [self._fact(person, topic, value), *self._rivals(person, topic)]
+        statements += [self._chatter(person) for _ in range(_MENTIONS)]
+        return QuestionGroup("2", statements, (0,), _asks(self._draw.pick(topic.paraphrases), P=person), (value,))
 
-    def _multi_hop(self, person: str, topic: Topic) -> Group:
+    def _multi_hop(self, person: str, topic: Topic) -> QuestionGroup:
         del self._closed[person, topic.name]
-        found = self._draw.pick(self._others)
-        self._closed[found, topic.name] = None
-        asker, other = [name for name in self._draw.shuffled(self._cast) if name != found][:2]
-        third = self._draw.pick([name for name in self._others if name not in (found, asker, other)])
+        linked = self._draw.pick(self._others)
+        self._closed[linked, topic.name] = None
+        asker, other = [name for name in self._draw.shuffled(self._cast) if name != linked][:2]
+        third = self._draw.pick([name for name in self._others if name not in (linked, asker, other)])
         link = self._draw.pick(WORDS.links)
         thing, another = self._draw.shuffled(link.things)[:2]
         value = self._values[topic.name].pop()
-        said = [
-            self._tell(self._draw.pick(link.statements), asker, B=found, T=thing),
-            self._fact(found, topic, value),
-            self._tell(self._draw.pick(link.statements), other, B=third, T=another),
-            *self._rivals(found, topic),
+        statements = [
+            self._about(self._draw.pick(link.statements), asker, B=linked, T=thing),
+            self._fact(linked, topic, value),
+            self._about(self._draw.pick(link.statements), other, B=third, T=another),
+            *self._rivals(linked, topic),
         ]
-        said += [self._chatter(found) for _ in range(_MENTIONS)]
+        statements += [self._chatter(linked) for _ in range(_MENTIONS)]
         described = _fill(link.description, A=asker, T=thing)
-        return Group("3", said, (0, 1), _asks(self._draw.pick(topic.questions), P=described), (value,))
+        return QuestionGroup("3", statements, (0, 1), _asks(self._draw.pick(topic.questions), P=described), (value,))
 
-    def _temporal(self, person: str, topic: Topic) -> Group:
+    def _temporal(self, person: str, topic: Topic) -> QuestionGroup:
         del self._closed[person, topic.name]
         routine = self._routines.pop()
         values = self._draw.shuffled(routine.values)
         right = self._draw.below(_OCCURRENCES)
-        said = [self._tell(self._draw.pick(routine.statements), person, V=value) for value in values[:_OCCURRENCES]]
+        statements = [
+            self._about(self._draw.pick(routine.statements), person, V=value) for value in values[:_OCCURRENCES]
+        ]
         rivals = [name for name in self._draw.shuffled(self._cast) if name != person]
-        said += [
-            self._tell(self._draw.pick(routine.statements), name, V=value)
+        statements += [
+            self._about(self._draw.pick(routine.statements), name, V=value)
             for name, value in zip(rivals, values[_OCCURRENCES:], strict=False)
         ]
 
@@ -189,37 +191,37 @@ class History:
             assert time is not None
             return _fill(routine.question, P=person, M=f"{_MONTHS[time.month - 1]} {time.year}")
 
-        return Group("4", said, (right,), question, (values[right],), series=_OCCURRENCES, months=True)
+        return QuestionGroup("4", statements, (right,), question, (values[right],), series=_OCCURRENCES, months=True)
 
-    def _superseded(self, person: str, topic: Topic) -> Group:
+    def _superseded(self, person: str, topic: Topic) -> QuestionGroup:
         values = [self._values[topic.name].pop() for _ in range(_OLD_VALUES + 1)]
-        said = [self._fact(person, topic, value, topic.statements) for value in values[:-1]]
-        said.append(self._fact(person, topic, values[-1], topic.updates))
-        said += self._rivals(person, topic)
+        statements = [self._fact(person, topic, value, topic.statements) for value in values[:-1]]
+        statements.append(self._fact(person, topic, values[-1], topic.updates))
+        statements += self._rivals(person, topic)
         question = _asks(topic.latest, P=person)
-        return Group("5", said, (_OLD_VALUES,), question, (values[-1],), series=_OLD_VALUES + 1)
+        return QuestionGroup("5", statements, (_OLD_VALUES,), question, (values[-1],), series=_OLD_VALUES + 1)
 
-    def _distractor(self, person: str, topic: Topic) -> Group:
+    def _distractor(self, person: str, topic: Topic) -> QuestionGroup:
         value = self._values[topic.name].pop()
-        said = [self._fact(person, topic, value), *self._lures(person, topic, _LURES)]
-        said += self._rivals(person, topic, 2)
-        return Group("6", said, (0,), _asks(self._draw.pick(topic.questions), P=person), (value,))
+        statements = [self._fact(person, topic, value), *self._lures(person, topic, _LURES)]
+        statements += self._rivals(person, topic, 2)
+        return QuestionGroup("6", statements, (0,), _asks(self._draw.pick(topic.questions), P=person), (value,))
 
-    def _unanswerable(self, person: str, topic: Topic) -> Group:
-        said = self._lures(person, topic, _LURES // 2) + self._rivals(person, topic)
-        return Group("7", said, (), _asks(self._draw.pick(topic.questions), P=person))
+    def _unanswerable(self, person: str, topic: Topic) -> QuestionGroup:
+        statements = self._lures(person, topic, _LURES // 2) + self._rivals(person, topic)
+        return QuestionGroup("7", statements, (), _asks(self._draw.pick(topic.questions), P=person))
 
     # --- placing ---------------------------------------------------------------------------------------------------
 
     def _bounds(self, session: int) -> tuple[int, int]:
         return -(-session * self._size // self._sessions), -(-(session + 1) * self._size // self._sessions)
 
-    def _place(self) -> tuple[dict[int, Said], list[list[int]]]:
-        """A position for every statement of every group; those that must lie in distinct months go first."""
-        taken: dict[int, Said] = {}
+    def _place(self) -> tuple[dict[int, Statement], list[list[int]]]:
+        """Choose a position for every statement of every group; those that must lie in distinct months go first."""
+        taken: dict[int, Statement] = {}
         places: list[list[int]] = [[] for _ in self._groups]
 
-        def take(low: int, high: int) -> int:
+        def free_position(low: int, high: int) -> int:
             start = low + self._draw.below(high - low)
             for position in itertools.chain(range(start, high), range(low, start)):
                 if position not in taken:
@@ -231,20 +233,21 @@ class History:
             ordered: list[int] = []
             sessions = sorted(self._draw.shuffled(range(self._sessions))[: group.series]) if group.months else []
             for step in range(group.series):
-                position = take(*self._bounds(sessions[step])) if group.months else take(0, self._size)
-                taken[position] = group.said[step]
+                bounds = self._bounds(sessions[step]) if group.months else (0, self._size)
+                position = free_position(*bounds)
+                taken[position] = group.statements[step]
                 ordered.append(position)
             ordered.sort()
-            for position, said in zip(ordered, group.said, strict=False):
-                taken[position] = said
-            for said in group.said[group.series :]:
-                position = take(0, self._size)
-                taken[position] = said
+            for position, statement in zip(ordered, group.statements, strict=False):
+                taken[position] = statement
+            for statement in group.statements[group.series :]:
+                position = free_position(0, self._size)
+                taken[position] = statement
                 ordered.append(position)
             places[number] = ordered
         return taken, places
 
-    def _filler(self, topics: Sequence[Topic], free: dict[str, list[str]]) -> Said:
+    def _filler(self, topics: Sequence[Topic], free: dict[str, list[str]]) -> Statement:
         person = self._draw.pick(self._cast)
         topic = self._draw.pick(topics)
         if (person, topic.name) in self._closed or not free[topic.name] or self._draw.chance(0.4):
@@ -252,7 +255,7 @@ class History:
         return self._fact(person, topic, self._draw.pick(free[topic.name]))
 
     def _starts(self) -> list[datetime]:
-        """When each session starts: the first days of distinct months, a month or two apart."""
+        """Draw when each session starts: the first days of distinct months, a month or two apart."""
         starts = []
         month = 12 * 2019 + self._draw.below(36)
         for _ in range(self._sessions):
@@ -264,7 +267,7 @@ class History:
         return starts
 
     def scenario(self) -> Scenario:
-        """The history and its questions."""
+        """Make the history and its questions."""
         taken, places = self._place()
         starts = self._starts()
         events: list[Event] = []
@@ -273,13 +276,13 @@ class History:
             # A session ends within the month in which it starts, however long it is.
             pace = timedelta(seconds=min(40, 20 * 86_400 // max(1, high - low)))
             for position in range(low, high):
-                said = taken.get(position) or self._filler(WORDS.topics, self._values)
+                statement = taken.get(position) or self._filler(WORDS.topics, self._values)
                 events.append(
                     Event(
                         id=f"e{position:06d}",
-                        text=said.text,
+                        text=statement.text,
                         time=start + (position - low) * pace,
-                        actor=said.speaker,
+                        actor=statement.speaker,
                         session=f"session_{session + 1}",
                     )
                 )
@@ -311,7 +314,7 @@ _ARTICLE = re.compile(r"\b([Aa]) (\{[A-Z]\})")
 
 
 def _fill(template: str, **words: str) -> str:
-    """The template with its placeholders filled, ``a`` turned into ``an`` where the word wants it."""
+    """Fill the placeholders of a template, ``a`` turned into ``an`` where the word wants it."""
 
     def article(match: re.Match[str]) -> str:
         word = words[match[2][1]].lower()

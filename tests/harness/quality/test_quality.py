@@ -11,7 +11,7 @@ from runner.cli.run import compose
 from runner.config import ArmConfig, HarnessConfig, SliceConfig
 from runner.errors import ConfigError
 from runner.harness import build
-from runner.harness.quality import holds
+from runner.harness.quality import contains_gold
 from runner.system import Opening
 from runner.system import build as system_of
 from runner.types import Hit, Query
@@ -29,11 +29,11 @@ def scenario(quality):
 
 
 def test_gold_is_looked_for_in_any_case_with_underscores_as_spaces():
-    assert holds("decision_message_broker", ["Message Broker"])
-    assert holds("the message broker", ["message_broker"])
-    assert holds("GROSSE STRASSE", ["große straße"])
-    assert not holds("decision-message-broker", ["message broker"])
-    assert not holds("", ["x"])
+    assert contains_gold("decision_message_broker", ["Message Broker"])
+    assert contains_gold("the message broker", ["message_broker"])
+    assert contains_gold("GROSSE STRASSE", ["große straße"])
+    assert not contains_gold("decision-message-broker", ["message broker"])
+    assert not contains_gold("", ["x"])
 
 
 def test_fifteen_questions_whose_gold_stands_in_one_memory_each(scenario):
@@ -41,7 +41,7 @@ def test_fifteen_questions_whose_gold_stands_in_one_memory_each(scenario):
     assert len(scenario.events) == 60
     assert len({event.id for event in scenario.events}) == 60
     assert all(len(question.gold.evidence) == 1 for question in scenario.questions)
-    assert not any(holds(question.text, question.gold.answers) for question in scenario.questions)
+    assert not any(contains_gold(question.text, question.gold.answers) for question in scenario.questions)
     assert all(question.now > scenario.events[-1].time for question in scenario.questions)
 
 
