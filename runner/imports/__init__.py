@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from runner import lookup
 from runner.config import Strict, checked
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.types import Gold
 
 
@@ -113,7 +113,7 @@ class Format:
     def __init__(self, settings: dict[str, str]) -> None:
         self.settings = checked(self.Settings, settings, "--")
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         """The arms that the files hold, usually one; several files are parts or repeats of it.
 
         Raises

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.data.fields import field, gold, identifier, listed, mapping, optional, text, word
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, document
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of
@@ -25,7 +25,7 @@ _ID = re.compile(r"locomo_(\d{1,4})_qa(\d{1,6})")
 class EverMemOS(Format):
     name = "evermemos"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         found = Results([], cluster="conversation")
         outside: set[str] = set()
         facts: dict[str, set[str]] = {"answer_model": set(), "judge_model": set(), "answer_prompt": set()}

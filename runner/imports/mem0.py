@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runner.data.fields import field, gold, listed, mapping, optional, text, word
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, document
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of
@@ -25,7 +25,7 @@ _SCORE: Final = "llm_score"
 class Mem0(Format):
     name = "mem0"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         lists: list[tuple[int, str, int, list[Any]]] = []
         for number, file in enumerate(files):
             for key, items in mapping(document(file), file.name).items():

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runner.data.fields import field, gold, identifier, listed, mapping, optional, text, word
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, document
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of
@@ -36,7 +36,7 @@ _HARNESSES: Final = {"locomo": HARNESS, "longmemeval": "longmemeval"}
 class MemoryBench(Format):
     name = "memorybench"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         found = Results([])
         facts: dict[str, set[str]] = {"benchmark": set(), "provider": set(), "judge": set(), "answeringModel": set()}
         for number, file in enumerate(files):
