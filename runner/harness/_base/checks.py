@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from runner.errors import ConfigError, DatasetError, MissingExtra, Remedy, RunnerError
-from runner.types import Event, Gold, Question, Scenario
+from runner.types import Event, Gold, Metric, Question, Scenario
 
 if TYPE_CHECKING:
     from runner.harness._base.contract import Harness
@@ -58,7 +61,23 @@ def class_problems(kind: type[Harness], name: str) -> list[str]:
         return [f"harness '{name}': {kind.__name__} does not write {', '.join(f'{step}()' for step in unwritten)}"]
     if kind.name != name:
         return [f"harness '{name}': {kind.__name__}.name is {kind.name!r}; it is the name of its file, {name!r}"]
-    return []
+    return _metric_problems(kind, name)
+
+
+def _metric_problems(kind: type[Harness], name: str) -> list[str]:
+    """Return what is wrong with the declarations of the metrics; those that only an instance has are not looked at."""
+    declared: Any = kind.metrics
+    if isinstance(declared, property):
+        return []
+    where, example = f"harness '{name}': {kind.__name__}.metrics", 'metrics = (Metric("quotes", share=True),)'
+    if not isinstance(declared, tuple) or not all(isinstance(metric, Metric) for metric in declared):
+        return [f"{where} is a tuple of runner.types.Metric ({example})"]
+    try:
+        msgspec.convert(msgspec.to_builtins(declared), tuple[Metric, ...])
+    except (msgspec.MsgspecError, TypeError) as error:
+        return [f"{where} cannot be recorded ({error}); mend it ({example})"]
+    twice = [metric for metric, n in Counter(metric.name for metric in declared).items() if n > 1]
+    return [f"{where} has '{twice[0]}' twice; keep one of them"] if twice else []
 
 
 def scenario_problem(harness: Harness, scenario: Scenario) -> str | None:
