@@ -45,7 +45,7 @@ def parse_strictly(text: str, *, nan_is_null: bool = False) -> Any:
     ValueError, RecursionError
         As :func:`json.loads`.
     """
-    constant = _null if nan_is_null else _refuse_constant
+    constant = _null if nan_is_null else refuse_constant
     value = json.loads(
         text,
         object_pairs_hook=_unique_fields,
@@ -85,7 +85,8 @@ def _whole_number(digits: str) -> int:
     return int(digits)
 
 
-def _refuse_constant(word: str) -> Any:
+def refuse_constant(word: str) -> NoReturn:
+    """Refuse ``NaN`` and the infinities, which Python's decoder would read."""
     raise ValueError(f"{word} is not JSON")
 
 
