@@ -11,9 +11,11 @@ from typing import Final
 
 from runner.config import HarnessConfig
 from runner.errors import ConfigError
-from runner.harness._base.checks import class_problems, own_code
-from runner.harness._base.contract import Census, DatasetInfo, Harness, NoSettings, code_of
+from runner.harness._base.classes import class_problems, code_of
+from runner.harness._base.contract import DatasetInfo, Harness, NoSettings
+from runner.harness._base.faults import own_code
 from runner.harness._base.report import Line, Table
+from runner.harness._base.slices import Census
 from runner.lookup import Registry
 
 __all__ = [

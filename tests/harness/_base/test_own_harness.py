@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from runner.errors import ConfigError, DatasetError
 from runner.experiment.benchmark_guard import BenchmarkGuard
 from runner.harness import code_of
-from runner.harness._base.checks import class_problems
+from runner.harness._base.classes import class_problems
 from runner.types import Label, Metric
 from tests.support.answering_systems import ALL, Tiny
 
