@@ -17,6 +17,7 @@ from runner.imports._shared.findings import counted, findings, known
 from runner.imports._shared.gold import compared, patched
 from runner.imports._shared.instrument import IMPORTED, Benchmark, benchmark, instrument
 from runner.imports._shared.join import Question, joined
+from runner.record.files import Instrument
 from runner.safe import mask
 from runner.stats.agreement import majority_label
 from runner.types import JUDGE_UNPARSEABLE, LABELS, Gold, Row, Texts
@@ -62,7 +63,7 @@ class Arm:
 
     name: str
     config: dict[str, Any]
-    instrument: dict[str, Any]
+    instrument: Instrument
     rows: list[Row]
     texts: list[Texts]
     source: dict[str, Any]
@@ -137,7 +138,7 @@ def _arm(form: Format, arm: Results, files: Sequence[ResultFile], wanted: Wanted
             *findings(arm, about, questions, files),
             *arm.lines,
             *beside,
-            *known(recorded["rows"], arm.prompt),
+            *known(recorded.rows, arm.prompt),
         ],
     )
 
