@@ -17,7 +17,9 @@ from runner.harness import build, find, shipped
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import CORRECT, KINDS, LABELS, Hit, LabelF1, Scenario
-from tests.support.harness_samples import SAMPLES, Sample, given_to_a_system
+from tests.support.harness_samples import SAMPLES
+from tests.support.harness_samples.sample import Sample
+from tests.support.recording_system import given_to_a_system
 
 
 @pytest.fixture
