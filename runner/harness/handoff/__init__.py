@@ -60,17 +60,17 @@ class HandoffSuite(Harness):
 
     def __init__(self, config: HarnessConfig) -> None:
         super().__init__(config)
-        found = []
+        problems = []
         if config.dataset.path or config.dataset.url:
-            found.append("harness.dataset: handoff reads scenarios from a folder: harness.settings.scenarios=DIR")
+            problems.append("harness.dataset: handoff reads scenarios from a folder: harness.settings.scenarios=DIR")
         if config.patches:
-            found.append("harness.patches: handoff takes no gold patches; mend the scenario's file")
+            problems.append("harness.patches: handoff takes no gold patches; mend the scenario's file")
         if not self.settings.shipped and self.settings.scenarios is None:
-            found.append(
+            problems.append(
                 "harness.settings.shipped: false leaves no scenarios; name yours: harness.settings.scenarios=DIR"
             )
-        if found:
-            raise ConfigError(found)
+        if problems:
+            raise ConfigError(problems)
 
     @cached_property
     def _index(self) -> Index:

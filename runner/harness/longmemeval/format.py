@@ -116,10 +116,10 @@ def _answers(where: FieldReader, value: object) -> tuple[str, ...]:
     """Gold, alternatives each its own text; an empty list is none."""
     if not isinstance(value, list):
         return (where.answer(value),)
-    found = tuple(where.answer(item) for item in value)
-    if not found:
+    answers = tuple(where.answer(item) for item in value)
+    if not answers:
         raise where.fail("the list is empty")
-    return found
+    return answers
 
 
 def _history(

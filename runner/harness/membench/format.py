@@ -126,17 +126,17 @@ def parse(raw: RawTrajectory) -> Trajectory:
     met.update(f"unknown field '{key[:40]}' of a trajectory, not read" for key in item.keys() - _TRAJECTORY)
     steps = _steps(where.at(", message_list"), item["message_list"], view, met)
     where = where.at(", QA")
-    asked = where.mapping(item["QA"], None, ("question", "choices", "ground_truth"))
-    met.update(f"unknown field '{key[:40]}' of a question, not read" for key in asked.keys() - _QA)
-    options = _options(where.at(", choices"), asked["choices"], met)
-    letter = asked["ground_truth"]
+    qa = where.mapping(item["QA"], None, ("question", "choices", "ground_truth"))
+    met.update(f"unknown field '{key[:40]}' of a question, not read" for key in qa.keys() - _QA)
+    options = _options(where.at(", choices"), qa["choices"], met)
+    letter = qa["ground_truth"]
     if letter not in LETTERS:
         raise where.fail(f"ground_truth is {str(letter)[:40]!r}, not one of {', '.join(LETTERS)}")
     met["right choice that stands under another letter as well"] += list(options.values()).count(options[letter]) > 1
-    if "answer" in asked:
-        met["answer that is not the choice of its letter"] += _spelled(where, asked["answer"]) != options[letter]
-    targets, unresolved = _targets(where.at(", target_step_id"), asked.get("target_step_id"), steps, met)
-    now = _time(where.at(", time"), asked.get("time"), met)
+    if "answer" in qa:
+        met["answer that is not the choice of its letter"] += _spelled(where, qa["answer"]) != options[letter]
+    targets, unresolved = _targets(where.at(", target_step_id"), qa.get("target_step_id"), steps, met)
+    now = _time(where.at(", time"), qa.get("time"), met)
     met["question without a time"] += now is None
     late = sum(step.time > now for step in steps if step.time is not None) if now else 0
     met["message later than the question"] += late
@@ -156,7 +156,7 @@ def parse(raw: RawTrajectory) -> Trajectory:
         steps=steps,
         targets=targets,
         unresolved=unresolved,
-        question=where.at(", question").text(asked["question"]),
+        question=where.at(", question").text(qa["question"]),
         now=now,
         options=options,
         letter=letter,

@@ -59,8 +59,8 @@ class NoisePool:
         (heapq.heappush if len(kept) < KEPT else heapq.heapreplace)(kept, (order, donor))
 
     def _donors(self, view: str) -> list[Donor]:
-        found = [donor for (kept_view, _), kept in self._kept.items() if kept_view == view for _, donor in kept]
-        return sorted(found, key=lambda donor: donor.name)
+        donors = [donor for (kept_view, _), kept in self._kept.items() if kept_view == view for _, donor in kept]
+        return sorted(donors, key=lambda donor: donor.name)
 
     def mixed(self, trajectory: Trajectory, count: int) -> tuple[Step, ...]:
         """Return the steps of a trajectory with ``count`` messages of others in between, marked by ``own=-1``.

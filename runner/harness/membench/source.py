@@ -116,9 +116,9 @@ def _place(path: Path, keys: tuple[str, ...]) -> tuple[str, str]:
     task = keys[0] if len(keys) == 2 else path.stem
     topic = keys[-1] if keys else ""
     if task not in TASKS:
-        said = "key" if len(keys) == 2 else "file name"
+        place = "key" if len(keys) == 2 else "file name"
         raise DatasetError(
-            f"{path}: the {said} '{' '.join(task.split())[:60]}' is no kind of question; there are "
+            f"{path}: the {place} '{' '.join(task.split())[:60]}' is no kind of question; there are "
             f"{', '.join(TASKS)} ({_LAYOUT})"
         )
     return task, topic

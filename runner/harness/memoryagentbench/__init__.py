@@ -224,10 +224,10 @@ class MemoryAgentBench(Published):
     def grade(self, question: Question, answer: str) -> Label:
         golds, rule = question.gold.answers, question.rule
         if rule.startswith(mab.RECALL):
-            found = self._recommended(answer, upstream=rule.endswith(_UPSTREAM))
-            share = recall(found, golds, _DEPTH)
+            movies = self._recommended(answer, upstream=rule.endswith(_UPSTREAM))
+            share = recall(movies, golds, _DEPTH)
             value = CORRECT if share else ABSTAIN if is_abstention(answer) else WRONG
-            return Label(value=value, score=share, reason=f"the first {_DEPTH}: {'; '.join(found[:_DEPTH])}"[:500])
+            return Label(value=value, score=share, reason=f"the first {_DEPTH}: {'; '.join(movies[:_DEPTH])}"[:500])
         if rule == mab.SUBSTRING:
             right = contains(first_line(answer) if question.prompt == mab.EVENTS.prompt else answer, golds)
         elif rule == mab.EXACT:
@@ -244,8 +244,8 @@ class MemoryAgentBench(Published):
         """
         golds = question.gold.answers
         if question.rule.startswith(mab.RECALL):
-            found = self._recommended(answer, upstream=question.rule.endswith(_UPSTREAM))
-            return {f"recsys_recall@{depth}": recall(found, golds, depth) for depth in (1, 5, 10)}
+            movies = self._recommended(answer, upstream=question.rule.endswith(_UPSTREAM))
+            return {f"recsys_recall@{depth}": recall(movies, golds, depth) for depth in (1, 5, 10)}
         if question.rule:
             whole = question.prompt not in (mab.LABELS.prompt, mab.EVENTS.prompt)
             return dict(published(answer, golds, whole=whole))

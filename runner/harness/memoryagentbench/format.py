@@ -227,8 +227,8 @@ def _searched(task: Task, text: str) -> str:
     """The question itself, as the published retrieval takes it: without the example before it or after it."""
     if task is SUMMARY:
         return _EXAMPLE.sub("", text).strip() or text.strip()
-    found = _MARK.search(text)
-    return (_OUTPUT.sub("", text[found.end() :]).strip() if found else "") or text.strip()
+    match = _MARK.search(text)
+    return (_OUTPUT.sub("", text[match.end() :]).strip() if match else "") or text.strip()
 
 
 def _at(where: FieldReader, metadata: Mapping[str, Any], key: str, number: int) -> Any:

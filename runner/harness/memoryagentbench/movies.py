@@ -76,15 +76,15 @@ class Movies:
         apart = bags - _bag(wanted)
         bounds = np.maximum(np.maximum(apart, 0).sum(axis=1), np.maximum(-apart, 0).sum(axis=1))
         order = np.argsort(bounds, kind="stable")
-        best, found = 1 << 30, 0
+        best, nearest = 1 << 30, 0
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
             if bounds[batch[0]] > best:
                 break
             distances = _distances(codes[: lengths[batch].max(), batch], lengths[batch], wanted)
             first = np.lexsort((batch, distances))[0]  # of equals the first in the file
-            best, found = min((best, found), (int(distances[first]), int(batch[first])))
-        return self._distinct[found]
+            best, nearest = min((best, nearest), (int(distances[first]), int(batch[first])))
+        return self._distinct[nearest]
 
     @cached_property
     def _table(self) -> tuple[Any, Any, Any]:

@@ -92,7 +92,7 @@ def _row(number: int, value: object) -> MusiqueRow:
         raise where.fail("answerable is neither true nor false")
     met: Counter[str] = Counter()
     paragraphs, key = _paragraphs(where, name, item["paragraphs"], met)
-    found = MusiqueRow(
+    parsed = MusiqueRow(
         id=name,
         composition=shape[1],
         question=where.at(", question").text(item["question"]).strip(),
@@ -102,12 +102,12 @@ def _row(number: int, value: object) -> MusiqueRow:
         key=key,
         met=met,
     )
-    hops = int(found.hops[0])
+    hops = int(parsed.hops[0])
     met["answerable, and supporting paragraphs are not as many as hops"] += (
-        found.answerable and len(found.support) != hops
+        parsed.answerable and len(parsed.support) != hops
     )
-    met["unanswerable, and no hop lacks its paragraph"] += not found.answerable and len(found.support) >= hops
-    return found
+    met["unanswerable, and no hop lacks its paragraph"] += not parsed.answerable and len(parsed.support) >= hops
+    return parsed
 
 
 def _answers(where: FieldReader, item: dict[str, Any], met: Counter[str]) -> tuple[str, ...]:

@@ -62,17 +62,17 @@ class RetrievalRecall(Harness):
 
     def __init__(self, config: HarnessConfig) -> None:
         super().__init__(config)
-        found = []
+        problems = []
         if self.settings.namespace is not None and self.settings.corpus is not None:
-            found.append(f"harness.settings: names a namespace and a corpus; keep one of {_WHERE}")
+            problems.append(f"harness.settings: names a namespace and a corpus; keep one of {_WHERE}")
         if self.settings.corpus_sha256 is not None and self.settings.corpus is None:
-            found.append(
+            problems.append(
                 "harness.settings.corpus_sha256: pins a corpus that is not there; name harness.settings.corpus"
             )
         if config.patches:
-            found.append("harness.patches: retrieval_recall takes no gold patches; mend the labels themselves")
-        if found:
-            raise ConfigError(found)
+            problems.append("harness.patches: retrieval_recall takes no gold patches; mend the labels themselves")
+        if problems:
+            raise ConfigError(problems)
 
     # --- the data --------------------------------------------------------------------------------------------------
 

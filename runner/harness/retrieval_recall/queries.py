@@ -147,7 +147,7 @@ def labelled(source: str, data: bytes) -> list[Labelled]:
     if text.lstrip().startswith("["):  # no column of a CSV begins so
         raise _one_array(source)
     rows = objects(source, text) if text.lstrip().startswith("{") else _csv(source, text)
-    found: list[Labelled] = []
+    labels: list[Labelled] = []
     asked: dict[str, int] = {}
     ids: dict[str, int] = {}
     for number, at, row in rows:
@@ -155,10 +155,10 @@ def labelled(source: str, data: bytes) -> list[Labelled]:
         if item.id in ids:
             raise at.fail(f"the id '{item.id}' stands in line {ids[item.id]} already")
         ids[item.id] = number
-        found.append(item)
-    if not found:
+        labels.append(item)
+    if not labels:
         raise DatasetError(f"{source} holds no labelled query; it wants a row a query, with query and keys")
-    return found
+    return labels
 
 
 def _csv(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, Any]]]:
