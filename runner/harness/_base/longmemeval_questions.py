@@ -46,7 +46,7 @@ def moment(where: FieldReader, value: object) -> tuple[datetime, bool]:
     Raises
     ------
     DatasetError
-        When it is none.
+        When the text is not a date.
     """
     match = _DATE.fullmatch(where.text(value))
     try:

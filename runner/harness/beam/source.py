@@ -95,7 +95,7 @@ def _folder(benchmark: str, path: Path, parts: Sequence[Dataset], size: str) -> 
 
 
 def _chats(root: Path) -> list[Path]:
-    """Folders that hold a chat, by number; the folder itself when it is one."""
+    """List the folders that hold a chat, by number; the folder itself when it is one."""
     try:
         if (root / "chat.json").is_file() or (root / TRUNCATED).is_file():
             return [root]
@@ -121,7 +121,7 @@ def _questions_file(folder: Path) -> Path:
 
 
 def raw_chats(files: DataFiles) -> Iterator[RawChat]:
-    """The chats, one after another.
+    """Yield the chats, one after another.
 
     Raises
     ------

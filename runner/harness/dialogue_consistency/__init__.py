@@ -158,7 +158,7 @@ class DialogueConsistency(Published):
         )
 
     def _distractors(self, pair: Pair, draw: Draw) -> list[str]:
-        """Premises of other pairs that say nothing about what this pair is about."""
+        """Draw premises of other pairs that say nothing about what this pair is about."""
         index = self._index
         about = index.facts[pair.premise] | index.facts[pair.hypothesis]
         taken = {pair.premise, pair.hypothesis}

@@ -112,7 +112,7 @@ def _is_named(item: zipfile.ZipInfo, name: str) -> bool:
 
 
 def pairs(file: DataFiles) -> Iterator[Pair]:
-    """The pairs of a file, one after another. An id that stands twice gets ``/2`` and so on.
+    """Yield the pairs of a file, one after another. An id that stands twice gets ``/2`` and so on.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _pair(number: int, value: object) -> Pair:
 
 
 def _facts(where: FieldReader, value: object) -> frozenset[str]:
-    """Relation and object of a triple, told apart; nothing of one that is absent."""
+    """Return relation and object of a triple, marked as such; nothing of one that is absent."""
     triple = where.list(value)
     if len(triple) != 3 or not all(isinstance(part, str) for part in triple):
         raise where.fail(f"expected [subject, relation, object], found {kind(value)} of {len(triple)}")

@@ -105,8 +105,8 @@ def parse(data: object) -> tuple[Conversation, ...]:
 def _refuse_fork(samples: Sequence[object]) -> None:
     """Refuse the copy in which ``adversarial_answer`` was renamed ``answer``, which turns wrong answers into gold.
 
-    Told by structure: a category-5 question with an ``answer`` and no ``adversarial_answer`` beside it. The published
-    file has none: its two category-5 questions with an answer have both fields.
+    Recognised by structure: a category-5 question with an ``answer`` and no ``adversarial_answer`` beside it. The
+    published file has none: its two category-5 questions with an answer have both fields.
     """
     renamed = total = 0
     for sample in samples:
@@ -224,7 +224,7 @@ def _item(where: FieldReader, index: int, value: object, ids: frozenset[str]) ->
 def _resolve(
     where: FieldReader, value: object, ids: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]:
-    """Published evidence to turn ids: several in one string are split, zero padding and a stray colon are dropped."""
+    """Turn published evidence into turn ids: several in one string are split, zero padding and a stray colon dropped."""
     resolved: dict[str, None] = {}
     unresolved: list[str] = []
     met: set[str] = set()

@@ -64,7 +64,7 @@ class Trajectory:
     user: str  # the file's tid: the simulated user, the same in every file
     steps: tuple[Step, ...]
     targets: tuple[int, ...]  # steps that hold the answer
-    unresolved: tuple[str, ...]  # targets that are no step
+    unresolved: tuple[str, ...]  # targets that name no step
     question: str
     now: datetime | None
     options: Mapping[str, str]
@@ -82,7 +82,7 @@ class Trajectory:
 
 
 def view_of(raw: RawTrajectory) -> str:
-    """Participation or observation, by the first message that there is.
+    """Return participation or observation, by the first message that there is.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def name_of(view: str, raw: RawTrajectory) -> str:
 
 
 def parse(raw: RawTrajectory) -> Trajectory:
-    """One trajectory.
+    """Parse one trajectory.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _step(where: FieldReader, value: Any, session: int, view: str, met: Counter[
 
 
 def _tail(where: FieldReader, text: str, met: Counter[str]) -> tuple[str, str, datetime | None]:
-    """A text, and the place and time that stand at its end."""
+    """Split a text from the place and time at its end."""
     match = _TAIL.search(text)
     if match is None:
         return text, "", None
@@ -251,7 +251,7 @@ _NOTHING: Final = "(nothing)"
 
 
 def _spelled(where: FieldReader, value: object) -> str:
-    """A choice on one line, whatever it is in the file."""
+    """Return a choice on one line, whatever its type in the file."""
     if isinstance(value, list):
         return ", ".join(_spelled(where, part) for part in value) or _NOTHING
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -262,7 +262,7 @@ def _spelled(where: FieldReader, value: object) -> str:
 def _targets(
     where: FieldReader, value: object, steps: Sequence[Step], met: Counter[str]
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The steps that hold the answer, and the targets that are none."""
+    """Return the steps that hold the answer, and the targets that name no step."""
     found: dict[int, None] = {}
     unresolved = []
     named = [] if value is None else [value] if type(value) is int else where.list(value)

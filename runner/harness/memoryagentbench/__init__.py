@@ -133,7 +133,7 @@ class MemoryAgentBench(Published):
         return self._found
 
     def _rows(self) -> Iterator[tuple[str, mab.ContextRow]]:
-        """Every chosen row that asks something, with the name of its scenario, which counts rows of its source."""
+        """Yield every chosen row with the name of its scenario, which counts rows of its source."""
         seen: Counter[str] = Counter()
         for file in self._found.paths:
             for number, value in enumerate(rows(file, columns)):
@@ -238,7 +238,7 @@ class MemoryAgentBench(Published):
         return Label(value=CORRECT if right else ABSTAIN if is_abstention(answer) else WRONG, reason=rule)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """The published code's companions of each metric, as it computes them.
+        """Return the companions of each metric as the published code computes them.
 
         Of a summary ROUGE-L against the expert's, unstemmed; of LongMemEval's questions none.
         """
@@ -255,7 +255,7 @@ class MemoryAgentBench(Published):
         return {}
 
     def _recommended(self, answer: str, *, upstream: bool) -> list[str]:
-        """Names of the ten movies that are nearest to the first ten titles of an answer."""
+        """Return the names of the ten movies that are nearest to the first ten titles of an answer."""
         return [self._movies.nearest(name) for name in recommended(answer, upstream=upstream)[:10]]
 
     # --- gold patches and counts -----------------------------------------------------------------------------------

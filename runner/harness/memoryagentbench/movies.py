@@ -51,7 +51,7 @@ class Movies:
         Raises
         ------
         DatasetError
-            When it cannot be read, or is no mapping of names to whole numbers.
+            When it cannot be read, or does not map names to whole numbers.
         """
         value = decode_json(str(path), read_bytes(path))
         if not isinstance(value, dict) or not value or any(type(number) is not int for number in value.values()):
@@ -88,7 +88,7 @@ class Movies:
 
     @cached_property
     def _table(self) -> tuple[Any, Any, Any]:
-        """Names in lower case: code points, a column a name and padded; their lengths; their bags of letters."""
+        """Names in lower case: code points, one padded column per name; their lengths; their bags of letters."""
         import numpy as np
 
         names = [name.lower()[:_LONGEST] for name in self._distinct]

@@ -69,7 +69,7 @@ class MscRow:
 
 
 def read_rows(path: Path) -> Iterator[MscRow]:
-    """The rows of the file, in its order; memory is that of one row.
+    """Yield the rows of the file, in its order; memory is that of one row.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _conversation(metadata: object) -> str:
 
 
 def _earlier(where: FieldReader, values: Sequence[object], met: Counter[str]) -> list[Session]:
-    """The sessions before the current one, each as long before it as the gaps after it add up to."""
+    """Return the sessions before the current one, each as long before it as the gaps after it add up to."""
     gaps: list[timedelta] = []
     raw: list[dict[str, Any]] = []
     for place, value in enumerate(values, start=1):
@@ -161,7 +161,7 @@ def _turns(where: FieldReader, session: str, value: object, met: Counter[str]) -
 
 
 def _gap(where: FieldReader, number: object, unit: object) -> timedelta:
-    """The time to the next session; months are 30 days and years 365, as no calendar is given."""
+    """Return the time to the next session; months are 30 days and years 365, as no calendar is given."""
     name = unit.strip().lower().removesuffix("s") if isinstance(unit, str) else ""
     if type(number) is not int or not 0 <= number < 10_000 or name not in _HOURS:
         raise where.fail(

@@ -112,7 +112,7 @@ class Quality(Harness):
         yield Scenario(id="memories", cluster="memories", events=events, questions=questions)
 
     def dataset(self) -> DatasetInfo:
-        """Content of the file, hashed; pinned, since it is shipped.
+        """Hash the content of the file, which is pinned, since it is shipped.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Quality(Harness):
         return metrics if readable else dict.fromkeys(metrics)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """``substring``: 1 when any gold string stands in the answer."""
+        """Return ``substring``: 1 when any gold string stands in the answer."""
         return {"substring": float(contains_gold(answer, question.gold.answers))}
 
     # --- counts ----------------------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class RetrievalRecall(Harness):
 
     @cached_property
     def _rows(self) -> list[Labelled]:
-        """The labels, each with where it is asked.
+        """Read the labels, each with where it is asked.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class RetrievalRecall(Harness):
         return frozenset(self.categories)
 
     def dataset(self) -> DatasetInfo:
-        """The labels; with a corpus its digest stands in the version, and it must be pinned too to be called so."""
+        """Return the identity of the labels; the digest of a corpus stands in the version, and counts for ``pinned``."""
         rows, file, corpus = self._rows, self._file, self._corpus_file
         version = [self.config.dataset.version or f"{len(rows)} labelled queries"]
         if corpus is not None:
@@ -183,7 +183,7 @@ class RetrievalRecall(Harness):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """The profile over keys (a corpus that is there) or over sources (one that was written), and ``best_cos_rank``.
+        """Return the profile over keys (a corpus that is there) or sources (one that was written), and ``best_cos_rank``.
 
         All are ``None`` for a query without a labelled key that could be found.
         """
@@ -208,7 +208,7 @@ class RetrievalRecall(Harness):
     # --- counts ----------------------------------------------------------------------------------------------------
 
     def caveats(self) -> list[str]:
-        """Labels that lead nowhere: a misspelt key changes the denominator, and a run must not do that in silence."""
+        """Return the labels that lead nowhere, since a misspelt key changes the denominator."""
         found = [(count, what, where) for count, what, where in self._unresolved() if count]
         return [f"{count} {what}: {first_few(where, 3)}" for count, what, where in found]
 
