@@ -224,7 +224,7 @@ def _item(where: FieldReader, index: int, value: object, ids: frozenset[str]) ->
 def _resolve(
     where: FieldReader, value: object, ids: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]:
-    """Turn published evidence into turn ids: several in one string are split, zero padding and a stray colon dropped."""
+    """Return published evidence as turn ids: several in one string are split, zero padding and stray colons dropped."""
     resolved: dict[str, None] = {}
     unresolved: list[str] = []
     met: set[str] = set()

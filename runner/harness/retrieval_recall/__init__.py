@@ -143,7 +143,7 @@ class RetrievalRecall(Harness):
         return frozenset(self.categories)
 
     def dataset(self) -> DatasetInfo:
-        """Return the identity of the labels; the digest of a corpus stands in the version, and counts for ``pinned``."""
+        """Return the identity of the labels; a corpus adds its digest to the version and counts for ``pinned``."""
         rows, file, corpus = self._rows, self._file, self._corpus_file
         version = [self.config.dataset.version or f"{len(rows)} labelled queries"]
         if corpus is not None:
@@ -183,7 +183,7 @@ class RetrievalRecall(Harness):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """Return the profile over keys (a corpus that is there) or sources (one that was written), and ``best_cos_rank``.
+        """Return the profile over keys (of an existing corpus) or sources (of one that was written), and ``best_cos_rank``.
 
         All are ``None`` for a query without a labelled key that could be found.
         """
