@@ -21,7 +21,7 @@ _FIRST: Final = 3  # hits shown, beside those from the evidence
 _NAMED: Final = 8  # evidence events told one by one
 
 
-def table(missed: Missed) -> Group:
+def failure_table(missed: Missed) -> Group:
     """Return misses by category and stage; errors stand apart, since an error is not a miss."""
     columns = [stage for stage in STAGES if stage != UNKNOWN or missed.counts()[UNKNOWN]]
     shown = Table(box=None, pad_edge=False, header_style="bold")
@@ -58,7 +58,7 @@ def _notes(missed: Missed, total: Mapping[str, int]) -> Iterator[str]:
         yield f"unfinished: {counted(left, 'question')} not asked yet"
 
 
-def listed(misses: Iterable[Miss]) -> Iterator[Group]:
+def failure_details(misses: Iterable[Miss]) -> Iterator[Group]:
     """Yield each miss as a person reads it, long texts clipped."""
     for miss in misses:
         yield Group(*_told(miss))
@@ -129,7 +129,7 @@ def _clipped(value: str, length: int) -> str:
     return flat if len(flat) <= length and len(value) <= 4 * length else f"{flat[:length].rstrip()} …"
 
 
-def moves(first: str, second: str, table_of: Mapping[str, Mapping[str, int]]) -> Group:
+def moved_table(first: str, second: str, table_of: Mapping[str, Mapping[str, int]]) -> Group:
     """Return what became, in another arm, of the questions of each stage."""
     columns = [name for name in OUTCOMES if any(row.get(name) for row in table_of.values())]
     shown = Table(box=None, pad_edge=False, header_style="bold")
@@ -145,7 +145,7 @@ def moves(first: str, second: str, table_of: Mapping[str, Mapping[str, int]]) ->
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def told(missed: Missed, misses: Iterable[Miss]) -> Iterator[str]:
+def failures_json(missed: Missed, misses: Iterable[Miss]) -> Iterator[str]:
     """Yield one run as JSON, in pieces: its misses are never all in memory."""
     by_category = {name: missed.counts(key) for key, name in missed.categories.items()}
     head = {
