@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from runner.config import load
 from runner.data.fields import slug
-from runner.data.source import Source, source
+from runner.data.result_file import ResultFile, result_file
 from runner.errors import DatasetError, Remedy, UsageError
 from runner.imports import Format, Results
 from runner.imports._shared.findings import counted, findings, known
@@ -78,7 +78,7 @@ def prepared(form: Format, words: Sequence[str], wanted: Wanted) -> list[Arm]:
     UsageError
         When a file cannot be read or is not what it should be, or holds another number of questions than expected.
     """
-    files = [source(word) for word in words]
+    files = [result_file(word) for word in words]
     seen: dict[str, str] = {}
     for file in files:
         if file.sha256 in seen:
@@ -105,7 +105,7 @@ def _advice() -> Iterator[None]:
         raise DatasetError(f"{error}{_ADVICE[error.remedy]}") from None
 
 
-def _arm(form: Format, arm: Results, files: Sequence[Source], wanted: Wanted, name: str) -> Arm:
+def _arm(form: Format, arm: Results, files: Sequence[ResultFile], wanted: Wanted, name: str) -> Arm:
     questions = joined(arm.given, files)
     _understood(arm, questions)
     about = benchmark(wanted.harness or arm.harness or IMPORTED, arm.cluster, questions)
