@@ -99,7 +99,7 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
 
 
 def pair_notes(pair: Comparison) -> list[str]:
-    """Return the lines below the table for one pair: why refused, the interval that decided, warnings, power, bounds."""
+    """Return the lines below the table for one pair: why refused, which interval decided, warnings, bounds."""
     lines = []
     if pair.outcome in ("refused", "incomplete", "unmeasurable", "null"):
         if pair.comparability.confounds:
