@@ -20,7 +20,15 @@ from runner.errors import RecordError
 from runner.record import journal
 from runner.record.columns import columns
 from runner.record.rundir import RunDir
-from runner.score.failure_stage import STAGES, UNKNOWN, Failure, Found, found, of_answer, of_recall
+from runner.score.failure_stage import (
+    STAGES,
+    UNKNOWN,
+    EvidenceRank,
+    Failure,
+    ranks_of_evidence,
+    stage_of_answer,
+    stage_of_recall,
+)
 from runner.types import CORRECT, LABELS, NO_SOURCE_OF_TRUTH, Texts
 
 # What became of a question: one of STAGES, or one of these.
@@ -50,7 +58,7 @@ class Miss:
     label: str
     failure: Failure
     texts: Texts
-    evidence: tuple[Found, ...]
+    evidence: tuple[EvidenceRank, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """As ``report --failures --json`` has it, nothing clipped."""
@@ -162,11 +170,11 @@ class Missed:
 
     def _failure(self, texts: Texts, at: int) -> Failure:
         if not self.accuracy:
-            return of_recall(texts, self.k)
+            return stage_of_recall(texts, self.k)
         # A system that answers by itself and does not say what it read has no digest of keys.
         told = not self._rows.retrieval[at].startswith(b":")
         lost = not texts.hits and texts.id in self._lost
-        return of_answer(texts, told=told, lost=lost)
+        return stage_of_answer(texts, told=told, lost=lost)
 
     @cached_property
     def _lost(self) -> frozenset[str]:
@@ -216,7 +224,7 @@ class Missed:
     def _miss(self, texts: Texts, at: int) -> Miss:
         category = self._rows.categories[self._rows.category[at]]
         label = self._rows.labels[self._rows.label[at]]
-        return Miss(self.categories[category], label, self._failure(texts, at), texts, found(texts))
+        return Miss(self.categories[category], label, self._failure(texts, at), texts, ranks_of_evidence(texts))
 
     def moved(self, other: Missed) -> dict[str, dict[str, int]] | None:
         """Questions by outcome here, then by outcome there; ``None`` when the two have no question in common.

@@ -1,8 +1,12 @@
-"""Downloading a dataset's file into the user's cache: resumed where it broke off, verified before it is kept.
+"""Download a dataset's file into the user's cache: resumed where it broke off, verified before it is kept.
 
 What has arrived stands in ``NAME.part`` beside the file it will be, with the validator of its server in ``NAME.tag``: a
-later fetch asks for the rest (RFC 9110, 13.1.5 and 14.2) and begins anew where the server has another content by then.
-A file gets its name only when it is whole and, if a digest is pinned, has that digest.
+later download asks for the rest (RFC 9110, 13.1.5 and 14.2) and begins anew where the server has another content by
+then. A file gets its name only when it is whole and, if a digest is pinned, has that digest.
+
+It is written by hand because no library resumes after the process has ended: pooch and fsspec begin anew, and
+huggingface_hub, which knows its own hub only, removes a broken part. pooch and fsspec would also bring an HTTP client
+of their own, and none of them tells a validator from another one.
 """
 
 from __future__ import annotations
@@ -11,34 +15,38 @@ import contextlib
 import hashlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from runner.errors import DatasetError
 from runner.http import Policy, retry_after, unusable
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _ATTEMPTS: Final = 5  # in a row without a byte arriving
 _UNREACHABLE: Final = 2  # in a row without a connection: where there is no network, a person should know at once
 _TIMEOUT_S: Final = 30.0
 _WAITED_S: Final = 600.0  # of all that a server asks to wait
-_TOLD_S: Final = 5.0  # between two lines of progress where there is no terminal
+_PROGRESS_S: Final = 5.0  # between two lines of progress where there is no terminal
 _LOCAL: Final = "with no network, give a local copy with harness.dataset.path=FILE"
+
+Progress = Callable[[int, int | None], object]  # bytes that are there, of how many
 
 
 def fetch(benchmark: str, url: str, sha256: str | None, folder: Path, name: str) -> Path:
-    """The file of that name in a folder, downloaded if it is not there or is not what is pinned.
+    """Return the file of that name in a folder, downloaded if it is not there or is not what is pinned.
 
     Parameters
     ----------
+    benchmark
+        Its name, before every line of progress.
     url
         ``http`` or ``https``.
     sha256
-        What the content must have; ``None`` takes whatever comes, and what is there already.
+        What the content must have; ``None`` accepts whatever comes, and what is there already.
     folder, name
         Where it is kept.
 
@@ -51,26 +59,31 @@ def fetch(benchmark: str, url: str, sha256: str | None, folder: Path, name: str)
     file, part, tag = (folder / f"{name}{suffix}" for suffix in ("", ".part", ".tag"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if file.is_file() and (sha256 is None or _digest(file) == sha256):
+        if _is_kept(file, sha256):
             return file
-        with _alone(benchmark, part):
-            if file.is_file() and (sha256 is None or _digest(file) == sha256):  # another process has fetched it
+        with _locked(benchmark, part):
+            if _is_kept(file, sha256):  # by another process in the meantime
                 return file
-            _Transfer(benchmark, url, part, tag).complete()
+            with _progress(benchmark, Path(urlsplit(url).path).name) as progress:
+                _Transfer(url, part, tag, progress).complete()
             if sha256 is not None and _digest(part) != sha256:
                 part.unlink()
                 raise DatasetError(
-                    f"what {url} sent does not have the pinned sha256 {sha256}; the source has changed or "
-                    "something answers in its place: give a local copy with harness.dataset.path=FILE"
+                    f"what {url} sent does not have the pinned sha256 {sha256}; the source has changed or something "
+                    "answers in its place: give a local copy with harness.dataset.path=FILE"
                 )
             part.replace(file)
             tag.unlink(missing_ok=True)
     except OSError as error:
         raise DatasetError(
-            f"cannot keep the download in {folder} ({error.strerror or error}); make room or set "
-            "MEMORY_RUNNER_CACHE to a folder that can be written, or give harness.dataset.path=FILE"
+            f"cannot keep the download in {folder} ({error.strerror or error}); make room or set MEMORY_RUNNER_CACHE "
+            "to a folder that can be written, or give harness.dataset.path=FILE"
         ) from None
     return file
+
+
+def _is_kept(file: Path, sha256: str | None) -> bool:
+    return file.is_file() and (sha256 is None or _digest(file) == sha256)
 
 
 def _digest(file: Path) -> str:
@@ -79,8 +92,8 @@ def _digest(file: Path) -> str:
 
 
 @contextlib.contextmanager
-def _alone(benchmark: str, part: Path) -> Iterator[None]:
-    """Two processes must not write one file: the second waits for the first, and says so."""
+def _locked(benchmark: str, part: Path) -> Iterator[None]:
+    """Hold the lock of a part: two processes must not write one file. The second waits, and says so."""
     try:
         import fcntl
     except ImportError:  # a platform without flock: two downloads at once would be refused by the digest
@@ -98,10 +111,9 @@ def _alone(benchmark: str, part: Path) -> Iterator[None]:
 class _Transfer:
     """One file from one server, however many connections it takes."""
 
-    def __init__(self, benchmark: str, url: str, part: Path, tag: Path) -> None:
-        self._benchmark, self._url, self._part, self._tag = benchmark, url, part, tag
+    def __init__(self, url: str, part: Path, tag: Path, progress: Progress) -> None:
+        self._url, self._part, self._tag, self._progress = url, part, tag, progress
         self._waited = 0.0
-        self._most = 0  # bytes that were ever there: what arrives again is no progress
 
     def complete(self) -> None:
         """Ask for what is missing until all of it is there.
@@ -111,37 +123,34 @@ class _Transfer:
         DatasetError
             When the server refuses, or no byte arrives for so many attempts.
         """
-        import httpx
+        import httpx2
 
         try:
-            connecting = httpx.Client(follow_redirects=True, timeout=_TIMEOUT_S)
-        except (ValueError, ImportError, OSError, httpx.InvalidURL) as error:
+            connecting = httpx2.Client(follow_redirects=True, timeout=_TIMEOUT_S)
+        except (ValueError, ImportError, OSError, httpx2.InvalidURL) as error:
             raise DatasetError(f"cannot download {self._url}: {unusable(error)}") from None
-        failed, self._most = 0, self._there()
-        with _progress(self._benchmark, Path(urlsplit(self._url).path).name) as told, connecting as client:
-            while True:
-                why = self._once(client, told)
-                if why is None:
-                    return
-                failed = 1 if self._there() > self._most else failed + 1
-                self._most = max(self._most, self._there())
-                if failed >= (_UNREACHABLE if why == httpx.ConnectError.__name__ else _ATTEMPTS):
+        failed, most = 0, self._size()  # bytes that were ever there: what arrives again counts as none
+        with connecting as client:
+            while (why := self._attempt(client)) is not None:
+                failed = 1 if self._size() > most else failed + 1
+                most = max(most, self._size())
+                if failed >= (_UNREACHABLE if why == httpx2.ConnectError.__name__ else _ATTEMPTS):
                     raise self._gave_up(why)
                 time.sleep(0.5 * 2.0 ** (failed - 1))
 
-    def _there(self) -> int:
+    def _size(self) -> int:
         return self._part.stat().st_size if self._part.exists() else 0
 
-    def _once(self, client: httpx.Client, told: Any) -> str | None:
-        """One connection; why it did not bring all, ``None`` when it did."""
-        import httpx
+    def _attempt(self, client: httpx2.Client) -> str | None:
+        """Use one connection; return why it did not bring all, ``None`` when it did."""
+        import httpx2
 
-        start = self._there()
+        start = self._size()
         tag = self._tag.read_text(encoding="latin-1") if start and self._tag.exists() else ""
         # Without a validator nobody can say that the rest belongs to what is there.
-        asked = {"Range": f"bytes={start}-", "If-Range": tag} if tag else {}
+        ranged = {"Range": f"bytes={start}-", "If-Range": tag} if tag else {}
         try:
-            with client.stream("GET", self._url, headers={"Accept-Encoding": "identity", **asked}) as reply:
+            with client.stream("GET", self._url, headers={"Accept-Encoding": "identity", **ranged}) as reply:
                 if reply.status_code == 429 or reply.status_code >= 500:
                     return self._wait(reply)
                 if reply.status_code == 416:  # what is there is more than the server has
@@ -152,40 +161,34 @@ class _Transfer:
                 packed = reply.headers.get("Content-Encoding", "identity").strip().lower()
                 if packed not in ("", "identity"):
                     raise self._refused(f"the server packs what it sends, {packed[:20]}, though asked not to")
-                at = start if reply.status_code == 206 else 0
                 if reply.status_code == 206 and not _continues(reply, start, tag):
                     self._part.unlink(missing_ok=True)
                     return "the server sent another part than was asked for"
-                total = _total(reply, at)
-                self._remember(reply)
-                with self._part.open("r+b" if at else "wb") as out:
-                    out.seek(at)
-                    return self._take(reply, out, at, total, told)
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.TooManyRedirects, UnicodeError) as error:
+                return self._receive(reply, start if reply.status_code == 206 else 0)
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.TooManyRedirects, UnicodeError) as error:
             raise self._refused(type(error).__name__) from None
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             return type(error).__name__
 
-    def _take(self, reply: httpx.Response, out: IO[bytes], at: int, total: int | None, told: Any) -> str | None:
-        for (
-            chunk
-        ) in reply.iter_raw():  # as they arrive: what is gathered into larger chunks is lost with the connection
-            out.write(chunk)
-            at += len(chunk)
-            told(at, total)
+    def _receive(self, reply: httpx2.Response, at: int) -> str | None:
+        total = _total(reply, at)
+        tag = reply.headers.get("ETag", "")
+        if tag.isascii() and tag.isprintable() and tag and not tag.startswith("W/"):
+            self._tag.write_text(tag, encoding="latin-1")
+        else:  # without a strong validator the next connection begins anew
+            self._tag.unlink(missing_ok=True)
+        with self._part.open("r+b" if at else "wb") as out:
+            out.seek(at)
+            # As they arrive: what is gathered into larger chunks is lost with the connection.
+            for chunk in reply.iter_raw():
+                out.write(chunk)
+                at += len(chunk)
+                self._progress(at, total)
         if total is not None and at < total:
             return f"the connection ended after {at:,} of {total:,} bytes"
         return None
 
-    def _remember(self, reply: httpx.Response) -> None:
-        """A strong validator, by which the rest can be asked for; without one the next connection begins anew."""
-        tag = reply.headers.get("ETag", "")
-        if tag.isascii() and tag.isprintable() and tag and not tag.startswith("W/"):
-            self._tag.write_text(tag, encoding="latin-1")
-        else:
-            self._tag.unlink(missing_ok=True)
-
-    def _wait(self, reply: httpx.Response) -> str:
+    def _wait(self, reply: httpx2.Response) -> str:
         why = f"HTTP {reply.status_code}"
         if reply.status_code == 429 or "Retry-After" in reply.headers:
             wait = retry_after({name.lower(): value for name, value in reply.headers.items()}, Policy())
@@ -199,35 +202,31 @@ class _Transfer:
         return DatasetError(f"cannot download {self._url} ({why}); {_LOCAL}")
 
     def _gave_up(self, why: str) -> DatasetError:
-        kept = self._there() if self._tag.exists() else 0
+        kept = self._size() if self._tag.exists() else 0
         rest = f"; {kept:,} bytes are kept, the same command goes on from there" if kept else ""
         return DatasetError(f"cannot download {self._url} ({why}){rest}; {_LOCAL}")
 
 
-def _continues(reply: httpx.Response, start: int, tag: str) -> bool:
-    """Whether a part is the rest of what is there, by its place and, where the server says so, its validator."""
+def _continues(reply: httpx2.Response, start: int, tag: str) -> bool:
+    """Tell whether a part is the rest of what is there, by its place and, where the server says so, its validator."""
     unit, _, span = reply.headers.get("Content-Range", "").partition(" ")
     return bool(unit == "bytes" and span.startswith(f"{start}-") and reply.headers.get("ETag", tag) == tag)
 
 
-def _total(reply: httpx.Response, at: int) -> int | None:
-    """Bytes of the whole, ``None`` where the server does not say: a part may be less than the rest."""
-    whole: str = reply.headers.get("Content-Range", "").partition("/")[2].strip() if reply.status_code == 206 else ""
-    length: str = reply.headers.get("Content-Length", "")
-    if _is_count(whole):
-        return int(whole)
-    return at + int(length) if _is_count(length) else None
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19
+def _total(reply: httpx2.Response, at: int) -> int | None:
+    """Return the bytes of the whole, ``None`` where the server does not say: a part may be less than the rest."""
+    whole = reply.headers.get("Content-Range", "").partition("/")[2].strip() if reply.status_code == 206 else ""
+    for text, before in ((whole, 0), (reply.headers.get("Content-Length", ""), at)):
+        if text.isascii() and text.isdigit() and len(text) < 19:
+            return before + int(text)
+    return None
 
 
 @contextlib.contextmanager
-def _progress(benchmark: str, name: str) -> Iterator[Any]:
-    """A bar on a terminal, else a line every few seconds, on standard error."""
+def _progress(benchmark: str, name: str) -> Iterator[Progress]:
+    """Show a bar on a terminal, else a line every few seconds, on standard error."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -236,20 +235,15 @@ def _progress(benchmark: str, name: str) -> Iterator[Any]:
         def line(at: int, total: int | None) -> None:
             nonlocal last
             now = time.monotonic()
-            if now - last >= _TOLD_S:
+            if now - last >= _PROGRESS_S:
                 last = now
                 of = f" of {total / 1e6:,.0f}" if total else ""
                 print(f"{benchmark}: {at / 1e6:,.0f}{of} MB of {name}", file=sys.stderr, flush=True)
 
         yield line
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda at, total: progress.update(task, completed=at, total=total)
+    columns = [progress.TextColumn("{task.description}"), progress.BarColumn(), progress.DownloadColumn()]
+    columns += [progress.TransferSpeedColumn(), progress.TimeRemainingColumn()]
+    with progress.Progress(*columns, console=console, transient=True) as shown:
+        task = shown.add_task(name, total=None)
+        yield lambda at, total: shown.update(task, completed=at, total=total)

@@ -10,7 +10,7 @@ from typing import Any
 from runner.analysis.metrics import Metrics
 from runner.errors import ConfigError
 from runner.harness import Harness
-from runner.harness._base.checks import own_code
+from runner.harness._base.faults import own_code
 from runner.types import LABELS, Hit, Label, Question
 
 Scores = dict[str, float | None]

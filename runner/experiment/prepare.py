@@ -12,7 +12,7 @@ from runner.early_stop.watch import contradictions
 from runner.errors import ConfigError, MissingExtra
 from runner.experiment.lexical_answers import Simplifier
 from runner.harness import Census, DatasetInfo, Harness
-from runner.harness._base.checks import own_code
+from runner.harness._base.faults import own_code
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.llm.reader import Reader

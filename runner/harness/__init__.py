@@ -12,10 +12,25 @@ import sys
 from runner import lookup
 from runner.config import HarnessConfig
 from runner.errors import ConfigError
-from runner.harness._base.checks import class_problems, own_code
-from runner.harness._base.contract import Census, DatasetInfo, Harness, NoSettings, code_of
+from runner.harness._base.classes import class_problems, code_of
+from runner.harness._base.contract import DatasetInfo, Harness, NoSettings
+from runner.harness._base.faults import own_code
+from runner.harness._base.report import Line, Table
+from runner.harness._base.slices import Census
 
-__all__ = ["Census", "DatasetInfo", "Harness", "NoSettings", "build", "code_of", "find", "names"]
+__all__ = [
+    "Census",
+    "DatasetInfo",
+    "Harness",
+    "Line",
+    "NoSettings",
+    "Table",
+    "build",
+    "code_of",
+    "find",
+    "names",
+    "shipped",
+]
 
 
 def names() -> list[str]:

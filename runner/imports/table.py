@@ -22,17 +22,17 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import yaml
 from pydantic import ValidationError, model_validator
 
 from runner.config import Strict, own_path, problems
-from runner.data.fields import gold, identifier, mapping, optional, text, word
+from runner.data.fields import gold, identifier, mapping, one_line, optional, text, word
 from runner.data.jsonl import objects
 from runner.data.source import Source
 from runner.data.tables import csv_rows
 from runner.errors import UsageError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import MISSING, label_of, short
+from runner.plain_yaml import plain_yaml
 from runner.types import ABSTAIN, CORRECT, JUDGE_ERROR, JUDGE_UNPARSEABLE, OK, READER_ERROR, STATUSES, WRONG
 
 _SEPARATORS: Final = {".csv": ",", ".tsv": "\t"}
@@ -163,12 +163,11 @@ def _map(path: str) -> Map:
             data = file.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise UsageError(f"--map {path}: larger than {_LARGEST >> 10} KB; is it the map?")
-        value = yaml.safe_load(data.decode("utf-8-sig"))
+        value = plain_yaml(data.decode("utf-8-sig"))
     except OSError as error:
         raise UsageError(f"--map {path}: cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        line = " ".join(str(error).split())[:160]
-        raise UsageError(f"--map {path}: not YAML ({line})") from None
+    except ValueError as error:
+        raise UsageError(f"--map {path}: not YAML ({one_line(str(error))[:160]})") from None
     try:
         return Map.model_validate(mapping(value, f"--map {path}"))
     except ValidationError as error:

@@ -21,6 +21,7 @@ import yaml
 
 from runner.config import Experiment, load
 from runner.errors import ConfigError, RecordError, UsageError
+from runner.plain_yaml import plain_yaml
 from runner.record import files, journal, signature
 from runner.safe import masked
 from runner.types import Call, Row, Texts
@@ -150,19 +151,19 @@ class RunDir:
         Raises
         ------
         RecordError
-            When it is not plain YAML. Aliases are no plain YAML: a few lines of them expand to gigabytes.
+            When it is not plain YAML (:mod:`runner.plain_yaml`).
         UsageError
             When there is none.
         """
         try:
             text = self.config_path.read_text(encoding="utf-8")
-            if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_loader())):
-                raise RecordError(f"{self.config_path}: holds YAML aliases, which no recorded config does")
-            value = yaml.load(text, Loader=_loader())
+            value = plain_yaml(text)
         except FileNotFoundError:
             raise UsageError(f"{self.path}: not a run directory (no config.yaml)") from None
-        except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-            raise RecordError(f"{self.config_path}: not plain YAML ({type(error).__name__})") from None
+        except OSError as error:
+            raise RecordError(f"{self.config_path}: cannot be read ({error.strerror})") from None
+        except ValueError as error:
+            raise RecordError(f"{self.config_path}: not plain YAML ({error})") from None
         if not isinstance(value, dict):
             raise RecordError(f"{self.config_path}: not a mapping")
         return value
@@ -255,10 +256,6 @@ class RunDir:
 
 # Writes a value that stands twice twice, without aliases.
 _Plain: Any = type("_Plain", (yaml.SafeDumper,), {"ignore_aliases": lambda *_: True})
-
-
-def _loader() -> Any:
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def is_run(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A calibration on the terminal, and what a gate says beside a verdict that a judge or people may correct."""
+"""The table of a calibration: how often a judge errs, by kind of answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RATES = {RIGHT: "TPR", SPECIFIC: "FPR", VAGUE: "FPR"}
 
 
 def calibration_table(made: Calibration) -> Group:
-    """Rates of every kind, J, categories, and what must be known beside them."""
+    """Return rates of every kind, Youden's J, categories, and what must be known beside them."""
     data = f"{made.harness}{' (synthetic)' if made.synthetic else ''}"
     # How many repeats an imported record has may not be known.
     repeats = counted(made.repeats, "repeat") if isinstance(made.repeats, int) else f"{made.repeats} repeats"

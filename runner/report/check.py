@@ -1,4 +1,4 @@
-"""What ``check`` found of a memory system."""
+"""The table of ``check``: every clause of the contract, and what was seen of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STYLES = {KEPT: "green", BROKEN: "bold red"}
 
 
 def conformance_table(about: Conformance) -> Group:
-    """A clause a row, then what was sent and what came back."""
+    """Return a row per clause, then what was sent and what came back."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("contract", "", "what was seen"):
         table.add_column(name)

@@ -12,11 +12,12 @@ from runner.safe import printable
 
 
 def console() -> Console:
-    """Standard output; as wide as a table needs when it is not a terminal, so that logs and pipes keep every figure."""
+    """Return standard output, as wide as a table needs where it is not a terminal: logs and pipes keep every figure."""
     return Console(width=None if sys.stdout.isatty() else _width(), markup=False, highlight=False, emoji=False)
 
 
 def error_console() -> Console:
+    """Return standard error, for progress and warnings."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
 
 
@@ -26,16 +27,16 @@ def _width() -> int:
 
 
 def text(value: object, style: str = "") -> Text:
-    """Untrusted text for a cell: control characters shown, never obeyed."""
+    """Return untrusted text for a cell: control characters are shown, never obeyed."""
     return Text(printable(str(value)), style=style)
 
 
 def category(name: str) -> str:
-    """A category as a table shows it, ``1 multi-hop``; once, where its id is its name."""
+    """Return a category as a table shows it, ``1 multi-hop``; once, where its id is its name."""
     half = len(name) // 2
     return name[:half] if name == f"{name[:half]} {name[:half]}" else name
 
 
 def counted(number: object, noun: str, many: str | None = None) -> str:
-    """``1 scenario``, ``30 scenarios``."""
+    """Return a number with its noun: ``1 scenario``, ``30 scenarios``."""
     return f"{number} {noun}" if number == 1 else f"{number} {many or noun + 's'}"

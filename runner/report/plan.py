@@ -12,7 +12,7 @@ from runner.report.console import text
 
 
 def plan_tables(forecasts: list[Forecast]) -> Group:
-    """Jobs as rows; categories, knobs and warnings below."""
+    """Return jobs as rows; categories, knobs and warnings below."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     names = (
         "arm",

@@ -22,7 +22,7 @@ _WHY = {
 
 
 def power_tables(found: Outlook, unit: str, notes: list[str]) -> Group:
-    """What is detected, how many questions it takes, and how wide the intervals are."""
+    """Return what is detected, how many questions it takes, and how wide the intervals are."""
     goal, assumed = found.goal, found.assumed
     each = "" if found.n == found.clusters else f", {found.n / found.clusters:.4g} each on average"
     lines = [

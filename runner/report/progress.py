@@ -1,4 +1,4 @@
-"""What a person sees while a run is under way: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a run under way: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EVERY_S = 10.0  # between plain lines
 
 
 def observer(arm: str, what: str = "questions") -> Observer:
-    """A bar for a terminal, lines for everything else. ``what`` is counted, in words."""
+    """Return a bar for a terminal, lines for everything else. ``what`` is counted, in words."""
     return Bar(arm) if sys.stderr.isatty() else Lines(arm, what)
 
 
@@ -22,7 +22,7 @@ def _spend(usd: float) -> str:
 
 
 class Lines:
-    """A line every ten seconds and one at the end."""
+    """Print a line every ten seconds and one at the end."""
 
     def __init__(self, arm: str, what: str = "questions") -> None:
         self._arm = arm
@@ -65,7 +65,7 @@ class Lines:
 
 
 class Bar:
-    """A progress bar: done, failed, rate, time left, spend."""
+    """Show a progress bar: done, failed, rate, time left, spend."""
 
     def __init__(self, arm: str) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from runner import harness as harnesses
 from runner.errors import ConfigError, RecordError
 from runner.harness import Harness
-from runner.harness._base.checks import own_code
+from runner.harness._base.faults import own_code
 from runner.harness._base.report import Line, Table
 from runner.record.rundir import RunDir
 from runner.report.console import text

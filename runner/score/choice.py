@@ -1,4 +1,4 @@
-"""An answer that names one of a few words or letters, read strictly: exactly one, or none and the reason why.
+"""Choices read strictly from an answer: the one word or letter that it names, or none and the reason why.
 
 Nothing is guessed from words that merely resemble a name. In this order, and the first that says anything decides:
 
@@ -57,7 +57,7 @@ class Choice:
 
 
 def letter(answer: str, options: Mapping[str, str]) -> Choice:
-    """The option that an answer to a multiple choice names by its letter.
+    """Return the option that an answer to a multiple choice names by its letter.
 
     The text of an option without its letter is no choice: published scorers compare letters.
 
@@ -96,7 +96,7 @@ def letter(answer: str, options: Mapping[str, str]) -> Choice:
 
 
 def word(answer: str, forms: Mapping[str, re.Pattern[str]]) -> Choice:
-    """The one of a few words that an answer names.
+    """Return the one of a few words that an answer names.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ _NLI: Final = {
 
 
 def nli(answer: str) -> Choice:
-    """Which of entailment, neutral and contradiction an answer names.
+    """Return which of entailment, neutral and contradiction an answer names.
 
     >>> nli("Contradiction.").value
     'contradiction'
@@ -141,7 +141,7 @@ def nli(answer: str) -> Choice:
 
 
 def _one(found: Iterable[str], known: Collection[str]) -> Choice:
-    """The single thing that was found, if it is one that there is."""
+    """Return the single name that was found, if it is one of the options."""
     names = list(dict.fromkeys(found))
     if not names:
         return Choice("", "names none")
@@ -153,7 +153,7 @@ def _one(found: Iterable[str], known: Collection[str]) -> Choice:
 
 
 def _fields(text: str) -> list[str] | None:
-    """What the fields of an answer in JSON say; ``None`` when the answer is no JSON object with one of them."""
+    """Return the values of the fields of an answer in JSON; ``None`` when it is not a JSON object with one of them."""
     fenced = _FENCE.fullmatch(text)
     inner = (fenced[1] if fenced else text).strip()
     if not inner.startswith("{"):
@@ -176,7 +176,7 @@ def _named(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
 
 
 def _found(pattern: str, text: str) -> list[str]:
-    """What the one group of a pattern holds wherever it stands and is not denied."""
+    """Yield the one group of a pattern wherever it stands and is not denied."""
     return [match[1] for match in re.finditer(pattern, text) if not _denied(text, *match.span(1))]
 
 

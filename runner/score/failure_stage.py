@@ -1,4 +1,4 @@
-"""At which stage of the pipeline a missed question was lost.
+"""The stage of the pipeline at which a missed question was lost.
 
 Stages, in the order in which a memory works; a question is lost at the first one that is known to have failed it:
 
@@ -52,7 +52,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Found:
+class EvidenceRank:
     """One evidence event: the rank (from 1) of the first delivered hit that comes from it, and whether it is stored."""
 
     id: str
@@ -61,36 +61,38 @@ class Found:
 
 
 def evidence_of(texts: Texts) -> tuple[str, ...]:
-    """Ids of the evidence: those that the benchmark labels, else of the events that hold the answer's words."""
+    """Return ids of the evidence: those that the benchmark labels, else of the events that hold the answer's words."""
     located = [passage.id for passage in texts.evidence or ()]
     return tuple(dict.fromkeys(texts.gold.evidence or located))
 
 
-def found(texts: Texts) -> tuple[Found, ...]:
-    """What became of every evidence event."""
+def ranks_of_evidence(texts: Texts) -> tuple[EvidenceRank, ...]:
+    """Return rank and storage of every evidence event."""
     ranks = _ranks(texts.hits)
     held = None if texts.stored is None else set(texts.stored)
-    return tuple(Found(name, ranks.get(name), None if held is None else name in held) for name in evidence_of(texts))
+    return tuple(
+        EvidenceRank(name, ranks.get(name), None if held is None else name in held) for name in evidence_of(texts)
+    )
 
 
-def of_recall(texts: Texts, k: int | None = None) -> Failure:
-    """The stage of a question of the recall axis, none of whose first ``k`` hits comes from the evidence.
+def stage_of_recall(texts: Texts, k: int | None = None) -> Failure:
+    """Return the stage of a question of the recall axis, none of whose first ``k`` hits comes from the evidence.
 
     ``None`` counts every hit. Only what was stored and what came back is looked at, no words.
     """
     evidence = evidence_of(texts)
     if not evidence:
         return Failure(UNKNOWN, "no event is known to be evidence")
-    ranks = [place.rank for place in found(texts) if place.rank is not None]
-    if not ranks and _gone(evidence, texts.stored):
+    ranks = [place.rank for place in ranks_of_evidence(texts) if place.rank is not None]
+    if not ranks and _never_stored(evidence, texts.stored):
         return Failure(EXTRACTION, f"nothing in the store was made from {_listed(evidence)}")
     if ranks and k is not None and min(ranks) > k:
         return Failure(RETRIEVAL_RANKING, f"the evidence comes at rank {min(ranks)}, beyond the first {k} that count")
     return Failure(RETRIEVAL_RANKING, _missed(evidence, texts))
 
 
-def of_answer(texts: Texts, *, told: bool = True, lost: bool = False) -> Failure:
-    """The stage of a question that was answered wrong, or with a refusal where an answer was to be had.
+def stage_of_answer(texts: Texts, *, told: bool = True, lost: bool = False) -> Failure:
+    """Return the stage of a question that was answered wrong, or with a refusal where an answer was to be had.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ def of_answer(texts: Texts, *, told: bool = True, lost: bool = False) -> Failure
         return Failure(EXTRACTION, "nothing that was stored survived the loss of the index")
     wanted, evidence = alternatives(texts.gold.answers), evidence_of(texts)
     if not (told or texts.hits or texts.context):
-        if evidence and _gone(evidence, texts.stored):
+        if evidence and _never_stored(evidence, texts.stored):
             return Failure(EXTRACTION, f"nothing in the store was made from {_listed(evidence)}")
         return Failure(UNKNOWN, "what it read for the answer is not recorded")
     if not evidence:
@@ -116,7 +118,7 @@ def of_answer(texts: Texts, *, told: bool = True, lost: bool = False) -> Failure
 
 
 def _unlabelled(texts: Texts, wanted: Sequence[Alternative]) -> Failure:
-    """No event is known to hold the answer: only what was delivered tells."""
+    """Return the stage where no event is known to hold the answer: only what was delivered tells."""
     if stands(wanted, _delivered(texts, texts.hits)):
         return Failure(READER, "the answer's words stand in what was delivered")
     if not texts.hits and not texts.context:
@@ -135,7 +137,7 @@ def _labelled(texts: Texts, wanted: Sequence[Alternative], evidence: tuple[str, 
     own = [hit for hit in texts.hits if by_words or hit.sources is None or set(hit.sources) & set(got)]
     raw = {passage.id: passage.text for passage in texts.evidence or ()}
 
-    if not got and not by_words and _gone(evidence, texts.stored):
+    if not got and not by_words and _never_stored(evidence, texts.stored):
         return Failure(EXTRACTION, f"nothing in the store was made from {_listed(evidence)}")
     if stands(wanted, _delivered(texts, own) if own or nameless else []):
         origin = f"what was delivered of {_listed(got)}" if got else "what was delivered"
@@ -163,7 +165,7 @@ def _labelled(texts: Texts, wanted: Sequence[Alternative], evidence: tuple[str, 
 def _lacking(
     texts: Texts, wanted: Sequence[Alternative], got: Sequence[str], missing: Sequence[str], raw: dict[str, str]
 ) -> Sequence[str]:
-    """The evidence that was needed and not delivered.
+    """Return the evidence that was needed and not delivered.
 
     Events that are labelled one by one are all needed. Of a session that is labelled whole, and of events that were
     found by words, those are that hold the words.
@@ -180,7 +182,7 @@ def _undelivered(
     texts: Texts, wanted: Sequence[Alternative], got: Sequence[str], lacking: Sequence[str], *, nameless: bool
 ) -> Failure:
     part = f"; {_listed(got)} was delivered" if got else ""
-    if _gone(lacking, texts.stored):
+    if _never_stored(lacking, texts.stored):
         return Failure(EXTRACTION, f"nothing in the store was made from {_listed(lacking)}{part}")
     if nameless:
         return Failure(UNKNOWN, "its hits name no events, and the answer's words do not stand in them")
@@ -196,12 +198,12 @@ def _undelivered(
 
 
 def _all_needed(texts: Texts) -> bool:
-    """Whether the benchmark labels events one by one."""
+    """Tell if the benchmark labels events one by one."""
     return bool(texts.gold.evidence) and not texts.gold.sessions
 
 
-def _gone(evidence: Sequence[str], stored: Sequence[str] | None) -> bool:
-    """Whether nothing in the store is known to have been made from these events."""
+def _never_stored(evidence: Sequence[str], stored: Sequence[str] | None) -> bool:
+    """Tell if nothing in the store is known to have been made from these events."""
     return stored is not None and not set(evidence) & set(stored)
 
 
@@ -213,7 +215,7 @@ def _missed(evidence: Sequence[str], texts: Texts) -> str:
 
 
 def _ranks(hits: Sequence[Hit]) -> dict[str, int]:
-    """Rank, from 1, of the first hit that comes from each event."""
+    """Return the rank, from 1, of the first hit that comes from each event."""
     ranks: dict[str, int] = {}
     for rank, hit in enumerate(hits, start=1):
         for source in hit.sources or ():
@@ -222,7 +224,7 @@ def _ranks(hits: Sequence[Hit]) -> dict[str, int]:
 
 
 def _delivered(texts: Texts, hits: Sequence[Hit]) -> list[str]:
-    """What a reader saw of some hits, a text each.
+    """Return what a reader saw of some hits, a text each.
 
     Only a hit that was delivered alone can have been cut to the budget: then the context is what was seen of it.
     """
@@ -232,7 +234,7 @@ def _delivered(texts: Texts, hits: Sequence[Hit]) -> list[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Ids for a sentence, the first few by name."""
+    """Return ids for a sentence, the first few by name."""
     all_names = list(names)
     shown = ", ".join(all_names[:_NAMED])
     return shown if len(all_names) <= _NAMED else f"{shown} and {len(all_names) - _NAMED} more"

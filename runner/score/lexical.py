@@ -38,7 +38,7 @@ def overlap_f1(answer: Sequence[str], gold: Sequence[str]) -> float:
 
 
 def squad_tokens(text: str) -> list[str]:
-    """SQuAD normalisation: lower case, ASCII punctuation and a|an|the dropped, split at white space.
+    """Return SQuAD's tokens: lower case, ASCII punctuation and a|an|the dropped, split at white space.
 
     Source: the SQuAD 1.1 evaluation (Rajpurkar et al. 2016).
     """
@@ -55,12 +55,12 @@ def spaced_tokens(text: str) -> str:
 
 
 def exact_match(answer: str, gold: str) -> float:
-    """1 if answer and gold are the same after :func:`squad_tokens`, else 0."""
+    """Return 1 if answer and gold are the same after :func:`squad_tokens`, else 0."""
     return float(squad_tokens(answer) == squad_tokens(gold))
 
 
 def token_f1(answer: str, gold: str) -> float:
-    """Token F1 after :func:`squad_tokens`: 1 when both are empty, 0 when one is (the SQuAD 2.0 rule)."""
+    """Return token F1 after :func:`squad_tokens`: 1 when both are empty, 0 when one is (the SQuAD 2.0 rule)."""
     left, right = squad_tokens(answer), squad_tokens(gold)
     if not left or not right:
         return float(left == right)
@@ -68,9 +68,10 @@ def token_f1(answer: str, gold: str) -> float:
 
 
 def bleu1(answer: str, gold: str) -> float:
-    """BLEU-1: clipped unigram precision times the brevity penalty, no smoothing; tokens as :func:`squad_tokens`.
+    """Return BLEU-1: clipped unigram precision times the brevity penalty; tokens as :func:`squad_tokens`.
 
-    Source: Papineni et al. 2002, equation 2 with N = 1 and one reference. 1 when both are empty, 0 when one is.
+    Source: Papineni et al. 2002, equation 2 with N = 1 and one reference, no smoothing. 1 when both are empty, 0 when
+    one is.
     """
     left, right = squad_tokens(answer), squad_tokens(gold)
     if not left or not right:
@@ -81,12 +82,12 @@ def bleu1(answer: str, gold: str) -> float:
 
 
 def rouge_tokens(text: str) -> list[str]:
-    """``[a-z0-9]+`` of the lower-cased text, no stemming: the default tokeniser of rouge-score."""
+    """Return ``[a-z0-9]+`` of the lower-cased text, no stemming: the default tokeniser of rouge-score."""
     return _ROUGE_TOKENS.findall(text.lower())
 
 
 def rouge_l(answer: str, gold: str) -> dict[str, float]:
-    """ROUGE-L: precision, recall and F1 (beta = 1) of the longest common subsequence of :func:`rouge_tokens`.
+    """Return ROUGE-L: precision, recall and F1 (beta = 1) of the longest common subsequence of :func:`rouge_tokens`.
 
     Source: Lin 2004, section 3, one reference. All 1 when both are empty, all 0 when one is.
     """
@@ -152,7 +153,7 @@ _ABSTENTION = re.compile(
 
 
 def is_abstention(answer: str) -> bool:
-    """Whether the whole answer is an explicit refusal, so that no judge need be asked.
+    """Tell if the whole answer is an explicit refusal, so that no judge need be asked.
 
     Conservative on purpose: the answer, less case, punctuation and a leading "Answer:", must *be* one of a few
     phrases ("NOT MENTIONED", "No information available.", "It is not mentioned in the conversation.", "I don't

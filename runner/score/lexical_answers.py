@@ -36,7 +36,7 @@ _MARKS = re.compile(r"^[\s*_`#>\-•]+|[\s*_`]+$")
 
 
 def simplified_by_rule(answer: str) -> str:
-    """The first sentence of an answer, without a lead-in ("Answer:", "According to the memory, …") and final stop.
+    """Return the first sentence of an answer, without lead-in ("Answer:", "According to the memory, …") and final stop.
 
     A rule of words, named ``heuristic`` wherever it is used: it cannot tell the phrase that answers from the sentence
     around it.
@@ -54,7 +54,7 @@ def simplified_by_rule(answer: str) -> str:
 
 
 def lexical_scores(answer: str | None, golds: Sequence[str], prefix: str) -> dict[str, float | None]:
-    """``<prefix>_f1``, ``<prefix>_bleu1`` and ``<prefix>_rouge_l`` (F1, beta = 1), each against the best gold.
+    """Return ``<prefix>_f1``, ``<prefix>_bleu1`` and ``<prefix>_rouge_l`` (F1, beta = 1), each against the best gold.
 
     Parameters
     ----------

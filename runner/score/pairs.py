@@ -1,4 +1,4 @@
-"""Metrics of two questions that share a cluster, scored as one: a pair is worth nothing when one of it went wrong."""
+"""Metrics of two questions that share a cluster, scored as one."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def profile_metrics(*levels: str) -> tuple[Metric, ...]:
 
 
 def ranked_sources(hits: Sequence[Hit]) -> list[tuple[str, ...]] | None:
-    """The sources of each hit, best first, or ``None`` where any hit does not say: then nothing is measurable.
+    """Return the sources of each hit, best first; ``None`` where any hit does not say: then nothing is measurable.
 
     A hit without a source of its own is an empty one; only ``Hit.sources=None`` says that the system cannot tell.
     """
@@ -59,7 +59,7 @@ def ranked_sources(hits: Sequence[Hit]) -> list[tuple[str, ...]] | None:
 
 
 def _first_ranks(ranked: Ranked, gold: Collection[str]) -> dict[str, int]:
-    """Rank, from 1, at which each evidence id first appears; ids never returned are absent."""
+    """Return the rank, from 1, at which each evidence id first appears; ids never returned are absent."""
     wanted = _wanted(gold)
     ranks: dict[str, int] = {}
     for rank, sources in enumerate(ranked, start=1):
@@ -82,25 +82,25 @@ def _depth(k: int) -> int:
 
 
 def recall_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
-    """1 if any of the first ``k`` hits comes from an evidence event, else 0 (the seed's recall@K)."""
+    """Return 1 if any of the first ``k`` hits comes from an evidence event, else 0."""
     _depth(k)
     return float(any(rank <= k for rank in _first_ranks(ranked, gold).values()))
 
 
 def recall_all_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
-    """1 if the first ``k`` hits cover every evidence event, else 0 (LongMemEval's ``recall_all@K``)."""
+    """Return 1 if the first ``k`` hits cover every evidence event, else 0 (LongMemEval's ``recall_all@K``)."""
     return float(fraction_at(ranked, gold, k) == 1.0)
 
 
 def fraction_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
-    """Share of the evidence events that the first ``k`` hits cover: recall in the sense of information retrieval."""
+    """Return the share of the evidence events that the first ``k`` hits cover: recall as in information retrieval."""
     _depth(k)
     found = sum(rank <= k for rank in _first_ranks(ranked, gold).values())
     return found / len(_wanted(gold))
 
 
 def ndcg_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
-    """Normalised discounted cumulative gain at ``k``, binary gains, discount 1/log2(rank + 1).
+    """Return the normalised discounted cumulative gain at ``k``, binary gains, discount 1/log2(rank + 1).
 
     An evidence id gains once, at the rank where it first appears. A hit that covers several ids gains for each; the
     sum is capped at the ideal (one id a rank), so that a merged hit at rank 1 is perfect and not more.
@@ -112,7 +112,7 @@ def ndcg_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
 
 
 def ndcg_any_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
-    """LongMemEval's ``ndcg_any@K``: as :func:`ndcg_at` with discount 1/log2(rank), and none at the first two ranks.
+    """Return ``ndcg_any@K``: as :func:`ndcg_at` with discount 1/log2(rank), and none at the first two ranks.
 
     Source: ``src/retrieval/eval_utils.py`` of xiaowu0162/LongMemEval (Järvelin & Kekäläinen 2002 with base 2, where
     ranks below the base are not discounted). Published figures are of this one.
@@ -124,13 +124,13 @@ def ndcg_any_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
 
 
 def reciprocal_rank(ranked: Ranked, gold: Collection[str]) -> float:
-    """1/rank of the first hit from an evidence event, 0 when there is none. Its mean is MRR."""
+    """Return 1/rank of the first hit from an evidence event, 0 when there is none. Its mean is MRR."""
     ranks = _first_ranks(ranked, gold)
     return 1 / min(ranks.values()) if ranks else 0.0
 
 
 def precision_at(ranked: Ranked, gold: Collection[str], k: int) -> float | None:
-    """Share of the hits *returned* within the first ``k`` that come from an evidence event.
+    """Return the share of the hits *returned* within the first ``k`` that come from an evidence event.
 
     The divisor is what came back, not ``k``: a system that returns two good hits and stops is not punished for
     stopping. ``None`` when nothing came back.
@@ -143,7 +143,7 @@ def precision_at(ranked: Ranked, gold: Collection[str], k: int) -> float | None:
 
 
 def best_cos_rank(cosines: Sequence[float | None]) -> int | None:
-    """Rank, from 1, of the hit that is closest to the query by cosine; of several equally close ones the first.
+    """Return the rank, from 1, of the hit that is closest to the query by cosine; of equally close ones the first.
 
     Parameters
     ----------
@@ -161,14 +161,14 @@ def best_cos_rank(cosines: Sequence[float | None]) -> int | None:
 
 
 def depths(k: int) -> tuple[int, ...]:
-    """The K's that a row records: 1, 5, 10, 20 and the harness's own."""
+    """Return the K's that a row records: 1, 5, 10, 20 and the harness's own."""
     return tuple(sorted({*DEPTHS, k}))
 
 
 def profile(
     ranked: Ranked | None, gold: Collection[str], k: int, *, prefix: str = "", precision: bool = True
 ) -> dict[str, float | None]:
-    """The retrieval metrics that a row records, by name.
+    """Return the retrieval metrics that a row records, by name.
 
     ``recall@K`` and ``fraction@K`` at every K of :func:`depths`; ``recall_all@k``, ``ndcg@k`` and ``precision@k`` at
     the harness's own; ``recall@all`` and ``fraction@all`` over all hits; ``mrr`` and ``rank@1``. All are ``None``,

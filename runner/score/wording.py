@@ -1,4 +1,4 @@
-"""Whether an answer stands in a text, by its words: never by a raw substring, which finds "cat" in "concatenate".
+"""Wordings of an answer, looked for in a text word by word: a raw substring would find "cat" in "concatenate".
 
 The test is conservative: what it finds is there, and an answer in other words is not found. Two spellings are the same
 where only one thing can be meant: case, punctuation, ``1,000`` and ``1000``, ``two`` and ``2``, ``7 May 2023``,
@@ -62,7 +62,7 @@ class Alternative:
 
 
 def alternatives(answers: Iterable[str]) -> tuple[Alternative, ...]:
-    """The answers whose words can be looked for.
+    """Return the answers whose words can be looked for.
 
     Left out are those whose words tell nothing: yes and no, a single letter (a choice), articles alone, no words.
     A list ("pottery, camping and painting") is taken apart at commas and semicolons, for its items may come from
@@ -79,7 +79,7 @@ def alternatives(answers: Iterable[str]) -> tuple[Alternative, ...]:
 
 
 def stands(wanted: Sequence[Alternative], texts: Sequence[str]) -> bool:
-    """Whether any alternative stands in some texts: each of its parts in one of them.
+    """Tell if any alternative stands in some texts: each of its parts in one of them.
 
     The tokens of a part that has one or two must stand side by side; those of a longer one may come in any order.
     """
@@ -88,7 +88,7 @@ def stands(wanted: Sequence[Alternative], texts: Sequence[str]) -> bool:
 
 
 def tokens(text: str, *, stamps: bool = True) -> tuple[str, ...]:
-    """The words of a text that carry meaning, dates and numbers in one spelling.
+    """Return the words of a text that carry meaning, dates and numbers in one spelling.
 
     ``stamps=False`` passes over the time (``[07 May 2023, 13:56]``) that a line of delivered context begins with.
     """
@@ -124,7 +124,7 @@ def _tokens(plain: str, stamps: bool) -> tuple[str, ...]:
 
 
 def _tells(part: Sequence[str]) -> bool:
-    """Whether to find these words says anything."""
+    """Tell if finding these words says anything."""
     letter = len(part) == 1 and len(part[0]) == 1 and part[0].isascii() and part[0].isalpha()
     return bool(part) and not letter and not set(part) <= _VERDICTS
 
@@ -136,7 +136,7 @@ def _within(part: tuple[str, ...], text: tuple[str, ...]) -> bool:
 
 
 def _numbers(found: Sequence[str]) -> list[str]:
-    """Ordinals, leading zeros and number words as plain digits; ``twenty-five`` is 25."""
+    """Return ordinals, leading zeros and number words as plain digits; ``twenty-five`` is 25."""
     out: list[str] = []
     tens = False  # the token before was a word for tens
     for token in found:
@@ -154,7 +154,7 @@ def _numbers(found: Sequence[str]) -> list[str]:
 
 
 def _dates(found: list[str]) -> list[str]:
-    """Months in full beside a number, and the day before the month."""
+    """Return months in full beside a number, and the day before the month."""
     for at, token in enumerate(found):
         beside = (found[at - 1 : at] if at else []) + found[at + 1 : at + 2]
         if token in _SHORT and any(other.isdecimal() for other in beside):

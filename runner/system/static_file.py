@@ -8,21 +8,12 @@ from runner.system import Capabilities
 from runner.system._retrieval.history_system import HistorySystem
 from runner.types import Event, Query
 
-_WITHOUT_DOCUMENTS = frozenset({"locomo_qa", "synthetic_memory"})  # they hold messages, and facts
-
 
 class StaticFile(HistorySystem):
     """Events of kind ``doc``, oldest first to the budget. The documents are the source of truth: there is no index."""
 
     capabilities = Capabilities(durable=True, ranked=False)
-
-    @classmethod
-    def caveats(cls, harness: str) -> list[str]:
-        if harness not in _WITHOUT_DOCUMENTS:
-            return []
-        return [
-            f"{harness} holds no documents (events of kind doc), so that this arm returns nothing and equals no_memory"
-        ]
+    only_documents = True
 
     async def drop_derived(self, ns: str) -> None:
         """Do nothing: a file has no index."""

@@ -233,7 +233,7 @@ def test_a_killed_fetch_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_progress_in_lines_where_there_is_no_terminal(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_fetch, "_TOLD_S", 0.0)
+    monkeypatch.setattr(_fetch, "_PROGRESS_S", 0.0)
     got(server, tmp_path)
     assert "h: 1 of 1 MB of data.json" in capsys.readouterr().err
 

@@ -12,7 +12,7 @@ from runner.data.jsonl import json_lines, objects
 from runner.data.source import decode_json, document, source
 from runner.data.strict_json import Unsound, Whole, strictly
 from runner.errors import DatasetError, Remedy
-from runner.harness._base.checks import faults_of
+from runner.harness._base.faults import faults_of
 
 # A text inside a list, and what is wrong with it; None: nothing.
 FACES = r"\ud83d\ude00"

@@ -1,4 +1,4 @@
-"""The policy over a real server, through httpx as a memory system uses it."""
+"""The policy over a real server, through httpx2 as a memory system uses it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from runner.http import HttpFault, Policy, Reply, Throttle, call, retry_after, start_of
@@ -21,8 +21,8 @@ QUICK = Policy(attempts=3, timeout_s=2, deadline_s=5, backoff_s=0.02)
 def through(stub: Stub, policy: Policy = QUICK, workers: int = 1, ceiling: int = 64) -> list[Any]:
     async def main() -> list[Any]:
         gate = Throttle(ceiling)
-        limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(limits=limits, timeout=None, trust_env=False) as client:
+        limits = httpx2.Limits(max_connections=None)
+        async with httpx2.AsyncClient(limits=limits, timeout=None, trust_env=False) as client:
 
             async def send() -> Reply:
                 answer = await client.post(f"{stub.url}/x", json={"model": "m"})
@@ -95,7 +95,7 @@ def test_a_wait_beyond_the_deadline_is_not_waited() -> None:
 def test_a_transport_error_propagates() -> None:
     with Stub(always="drop") as stub:
         (error,) = through(stub)
-        assert isinstance(error, httpx.RemoteProtocolError | httpx.ReadError)
+        assert isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError)
         assert stub.state.requests == 1
 
 
@@ -121,7 +121,7 @@ def test_half_capacity_costs_few_extra_requests_and_no_stampede() -> None:
 
         async def main() -> None:
             gate = Throttle(16)
-            async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
+            async with httpx2.AsyncClient(timeout=None, trust_env=False) as client:
 
                 async def send() -> Reply:
                     answer = await client.post(f"{stub.url}/x", json={"model": "m"})

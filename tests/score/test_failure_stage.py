@@ -19,9 +19,9 @@ from runner.score.failure_stage import (
     STAGES,
     UNKNOWN,
     evidence_of,
-    found,
-    of_answer,
-    of_recall,
+    ranks_of_evidence,
+    stage_of_answer,
+    stage_of_recall,
 )
 from runner.types import Gold, Hit, Passage, Texts
 
@@ -66,14 +66,14 @@ def record(
 
 
 def stage(texts: Texts, **more) -> str:
-    return of_answer(texts, **more).stage
+    return stage_of_answer(texts, **more).stage
 
 
 # --- extraction -------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_was_stored_of_it():
-    got = of_answer(record(hit("e3"), stored=()))
+    got = stage_of_answer(record(hit("e3"), stored=()))
     assert (got.stage, got.why) == (EXTRACTION, "nothing in the store was made from e1")
 
 
@@ -84,7 +84,7 @@ def test_stored_or_not_known_not_to_be_is_no_loss_of_extraction():
 
 def test_the_part_that_was_not_delivered_was_never_stored():
     texts = record(hit("e2"), evidence=("e1", "e2"), stored=("e2",))
-    assert of_answer(texts).why == "nothing in the store was made from e1; e2 was delivered"
+    assert stage_of_answer(texts).why == "nothing in the store was made from e1; e2 was delivered"
     assert stage(texts) == EXTRACTION
 
 
@@ -106,7 +106,7 @@ def hop(*hits: Hit, **more) -> Texts:
 
 
 def test_a_hop_that_a_linked_system_missed():
-    got = of_answer(hop(hit("e2")))
+    got = stage_of_answer(hop(hit("e2")))
     assert (got.stage, got.why) == (GRAPH_RESOLUTION, "all evidence is stored, e2 was found, e1 was not")
 
 
@@ -133,15 +133,15 @@ def test_what_is_no_missed_hop(texts: Texts, expected: str):
 
 
 def test_no_hit_comes_from_it():
-    got = of_answer(record(hit("e2"), hit("e2", text="and more")))
+    got = stage_of_answer(record(hit("e2"), hit("e2", text="and more")))
     assert (got.stage, got.why) == (RETRIEVAL_RANKING, "no delivered hit comes from e1")
-    got = of_answer(record())
+    got = stage_of_answer(record())
     assert (got.stage, got.why) == (RETRIEVAL_RANKING, "nothing was delivered")
 
 
 def test_words_of_a_hit_from_other_events_prove_nothing():
     """Kwame is one, too: a reader that is shown that and nothing of Gustav cannot know."""
-    got = of_answer(record(hit("e3")))
+    got = stage_of_answer(record(hit("e3")))
     assert got.stage == RETRIEVAL_RANKING
     assert got.why.endswith("the answer's words stand in a hit from other events, which proves nothing")
 
@@ -151,7 +151,7 @@ def test_a_hit_that_comes_from_no_event_is_from_no_evidence():
 
 
 def test_a_part_that_holds_no_answer_is_not_enough():
-    got = of_answer(record(hit("e2"), evidence=("e1", "e2")))
+    got = stage_of_answer(record(hit("e2"), evidence=("e1", "e2")))
     assert (got.stage, got.why) == (
         RETRIEVAL_RANKING,
         "the only delivered hit does not come from e1; e2 was delivered",
@@ -159,7 +159,7 @@ def test_a_part_that_holds_no_answer_is_not_enough():
 
 
 def test_a_part_that_holds_the_answer_is():
-    got = of_answer(record(hit("e1"), evidence=("e1", "e2")))
+    got = stage_of_answer(record(hit("e1"), evidence=("e1", "e2")))
     assert got.stage == READER
     assert got.why.endswith("though no hit cites e2")
 
@@ -176,7 +176,7 @@ def test_of_a_session_the_event_that_holds_the_words_counts():
 
 
 def test_the_words_were_lost_on_the_way():
-    got = of_answer(record(hit("e1", text="Gustav has a new job.")))
+    got = stage_of_answer(record(hit("e1", text="Gustav has a new job.")))
     assert (got.stage, got.why) == (
         COMPRESSION_LOSS,
         "the answer's words stand in e1 and not in what was delivered of it",
@@ -198,7 +198,7 @@ def test_a_part_that_held_the_answer_was_compressed():
 
 
 def test_the_reader_had_it():
-    got = of_answer(record(hit("e1")))
+    got = stage_of_answer(record(hit("e1")))
     assert (got.stage, got.why) == (READER, "the answer's words stand in what was delivered of e1")
     assert stage(record(hit("e1", "e2", text="Court reporter: Gustav, whom Zelda knows"))) == READER
     assert stage(record(hit("e1", text="COURT  REPORTER (Gustav)"))) == READER
@@ -217,7 +217,7 @@ def test_the_time_of_a_memory_tells_a_date_and_no_count():
 
 
 def test_an_answer_that_has_to_be_inferred():
-    got = of_answer(record(hit("e1"), gold=("He is well paid",)))
+    got = stage_of_answer(record(hit("e1"), gold=("He is well paid",)))
     assert got.stage == NOT_VERBATIM
     assert got.why.endswith("do not stand in the raw events either")
     assert stage(record(hit("e1"), hit("e2"), evidence=("e1", "e2"), gold=("3",))) == NOT_VERBATIM
@@ -233,7 +233,7 @@ def test_an_answer_without_words_to_look_for(gold: tuple[str, ...]):
 def test_points_are_no_words_of_an_answer():
     """What a rubric asks for is written for a judge; an answer beside it is looked for as any other."""
     points = {"points": ("states that he is a court reporter",)}
-    got = of_answer(record(hit("e1"), gold=(), **points))
+    got = stage_of_answer(record(hit("e1"), gold=(), **points))
     assert got.stage == NOT_VERBATIM
     assert got.why.endswith("it is graded by points")
     assert stage(record(hit("e1"), **points)) == READER
@@ -249,7 +249,7 @@ def test_an_abstention_that_was_answered_is_the_reader_s():
 
 def test_hits_that_name_no_events():
     assert stage(record(nameless("he is a court reporter"))) == READER
-    got = of_answer(record(nameless("he has a job")))
+    got = stage_of_answer(record(nameless("he has a job")))
     assert (got.stage, got.why) == (
         UNKNOWN,
         "its hits name no events, and the answer's words do not stand in them",
@@ -264,7 +264,7 @@ def test_a_context_without_hits_is_read_as_one():
 
 
 def test_a_system_that_does_not_say_what_it_read():
-    got = of_answer(record(), told=False)
+    got = stage_of_answer(record(), told=False)
     assert (got.stage, got.why) == (UNKNOWN, "what it read for the answer is not recorded")
     assert stage(record(stored=()), told=False) == EXTRACTION
     assert stage(record(hit("e1")), told=False) == READER
@@ -300,17 +300,17 @@ def test_no_evidence_at_all():
 
 
 def test_the_recall_axis_looks_at_no_words():
-    assert of_recall(record(hit("e3"))).stage == RETRIEVAL_RANKING
-    assert of_recall(record(hit("e3"), stored=())).stage == EXTRACTION
-    assert of_recall(record(evidence=())).stage == UNKNOWN
-    late = of_recall(record(hit("e2"), hit("e3"), hit("e1")), 2)
+    assert stage_of_recall(record(hit("e3"))).stage == RETRIEVAL_RANKING
+    assert stage_of_recall(record(hit("e3"), stored=())).stage == EXTRACTION
+    assert stage_of_recall(record(evidence=())).stage == UNKNOWN
+    late = stage_of_recall(record(hit("e2"), hit("e3"), hit("e1")), 2)
     assert (late.stage, late.why) == (RETRIEVAL_RANKING, "the evidence comes at rank 3, beyond the first 2 that count")
 
 
 def test_what_became_of_each_event():
-    got = found(record(hit("e3"), hit("e3", "e1"), hit("e1"), evidence=("e1", "e2", "e1"), stored=("e1",)))
+    got = ranks_of_evidence(record(hit("e3"), hit("e3", "e1"), hit("e1"), evidence=("e1", "e2", "e1"), stored=("e1",)))
     assert [(one.id, one.rank, one.stored) for one in got] == [("e1", 2, True), ("e2", None, False)]
-    assert found(record(hit("e1")))[0].stored is None
+    assert ranks_of_evidence(record(hit("e1")))[0].stored is None
 
 
 # --- whatever is recorded ---------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def records(draw) -> Texts:
 @settings(deadline=None)
 @given(records(), st.booleans(), st.none() | st.integers(1, 5))
 def test_one_known_stage_and_one_sentence(texts: Texts, told: bool, k: int | None):
-    for got in (of_answer(texts, told=told), of_recall(texts, k)):
+    for got in (stage_of_answer(texts, told=told), stage_of_recall(texts, k)):
         assert got.stage in STAGES
         assert got.why
         assert "\n" not in got.why

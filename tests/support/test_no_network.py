@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 OUTSIDE = "192.0.2.1"  # TEST-NET-1 (RFC 5737): nobody's address
@@ -36,7 +36,7 @@ WAYS: list[Callable[[], object]] = [
     lambda: socket.getaddrinfo("example.com", 80),
     lambda: socket.gethostbyname("example.com"),
     lambda: urllib.request.urlopen("http://example.com"),
-    lambda: httpx.get("http://example.com", trust_env=False),
+    lambda: httpx2.get("http://example.com", trust_env=False),
     lambda: asyncio.run(_stream()),
     _datagram,
 ]

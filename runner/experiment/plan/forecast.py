@@ -8,7 +8,7 @@ from typing import Any, Final
 from runner.config import Experiment
 from runner.early_stop.watch import caution
 from runner.errors import ConfigError
-from runner.experiment.prepare import prepare
+from runner.experiment.prepare import PreparedExperiment, prepare
 from runner.llm import override_warning, require
 from runner.stats.planning.design import GUESSED, Assumed
 from runner.stats.planning.power import minimum_detectable_effect
@@ -115,8 +115,7 @@ def forecast(experiment: Experiment, assumed: Assumed = GUESSED) -> Forecast:
             calls, inputs, outputs = calls + answers, inputs + sent, outputs + received
             price = ready.prices.usd(model.model, sent, received, 0) if model.provider == "openai" else None
             usd = None if usd is None or price is None else usd + price
-    warnings += harness.caveats()
-    warnings += [f"{experiment.arm.name}: {line}" for line in ready.system.caveats(experiment.harness.name)]
+    warnings += [*harness.caveats(), *_caveats(ready)]
     size = max(1.0, scored / max(1, census.clusters))
     detectable = {
         f"icc {icc:g}": minimum_detectable_effect(
@@ -147,3 +146,14 @@ def forecast(experiment: Experiment, assumed: Assumed = GUESSED) -> Forecast:
         assumed=assumed,
         warnings=warnings,
     )
+
+
+def _caveats(ready: PreparedExperiment) -> list[str]:
+    """Return what to know of the arm over this benchmark, a sentence each."""
+    harness, system, arm = ready.experiment.harness.name, ready.system, ready.experiment.arm.name
+    lines = list(system.caveats(harness))
+    if system.only_documents and not ready.harness.documents:
+        lines.append(
+            f"{harness} holds no documents (events of kind doc), so that this arm returns nothing and equals no_memory"
+        )
+    return [f"{arm}: {line}" for line in lines]

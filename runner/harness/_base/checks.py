@@ -1,64 +1,59 @@
-"""A benchmark's code held to its contract, since a person's own code may do anything.
-
-The class is checked when it is looked up, its scenarios as they stream. A fault of the code becomes one line with the
-place in the file.
-"""
+"""Scenarios held to what the rest of the runner relies on, since a person's own code may do anything."""
 
 from __future__ import annotations
 
-import logging
-import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runner.errors import ConfigError, DatasetError, MissingExtra, Remedy, RunnerError
+from runner import lookup
+from runner.data.fields import MAX_ID
+from runner.errors import DatasetError
+from runner.harness._base.faults import place_of
 from runner.types import Event, Gold, Question, Scenario
 
 if TYPE_CHECKING:
     from runner.harness._base.contract import Harness
 
-log = logging.getLogger("runner")
-
-_REQUIRED: Final = ("name", "categories", "comparable", "cluster")  # attributes of the class that have no default
-_WRITTEN: Final = ("read", "dataset", "score_retrieval")  # methods that every benchmark has of its own
-_SHOWN: Final = 160  # characters of what an exception says
-_ADVICE: Final = {
-    Remedy.AGAIN: "; download it again, or give another copy with harness.dataset.path=FILE",
-    Remedy.MENDED: "; export it again as UTF-8, mended, or give another copy with harness.dataset.path=FILE",
-    Remedy.OTHER: "; give another copy with harness.dataset.path=FILE",
-    Remedy.FOREIGN: " (harness.dataset.path=FILE names another copy)",
-    Remedy.READABLE: "; make it readable, or give another copy with harness.dataset.path=FILE",
-    Remedy.STATED: "",
-}
+_HOME: Final = Path(__file__).resolve().parents[1]
 
 
-def class_problems(kind: type[Harness], name: str) -> list[str]:
-    """Return what the class of a harness lacks; empty when it has all.
+def checked_scenarios(harness: Harness) -> Iterator[Scenario]:
+    """Yield every scenario of a benchmark, checked.
 
-    Parameters
-    ----------
-    name
-        Name of the module, which the class must bear.
+    Raises
+    ------
+    DatasetError
+        When the data cannot be read as the harness expects it, or holds ids or text that cannot be recorded.
     """
-    missing = [attribute for attribute in _REQUIRED if not hasattr(kind, attribute)]
-    if missing:
-        examples = {"categories": '{"1": "all"}', "comparable": 'frozenset({"1"})', "cluster": '"conversation"'}
-        examples["name"] = repr(name)
-        return [
-            f"harness '{name}': {kind.__name__} has no '{attribute}' ({attribute} = {examples[attribute]})"
-            for attribute in missing
-        ]
-    from runner.harness._base.contract import Harness as Base
-
-    unwritten = [step for step in _WRITTEN if getattr(kind, step) is getattr(Base, step)]
-    if unwritten:
-        return [f"harness '{name}': {kind.__name__} does not write {', '.join(f'{step}()' for step in unwritten)}"]
-    if kind.name != name:
-        return [f"harness '{name}': {kind.__name__}.name is {kind.name!r}; it is the name of its file, {name!r}"]
-    return []
+    try:
+        for scenario in harness.read():
+            problem = scenario_problem(harness, scenario)
+            if problem is not None:
+                raise DatasetError(f"{' '.join(problem.split())}; mend the harness or its data")
+            clusters = (question.cluster for question in scenario.questions if question.cluster)
+            asked_ids = (question.id for question in scenario.questions)
+            groups = (name for q in scenario.questions for name in (q.category, *q.tags.values()))
+            for item in (scenario.id, scenario.cluster, *asked_ids, *clusters, *groups):
+                if not item or len(item.encode("utf-8", "replace")) > MAX_ID or not item.isprintable():
+                    raise DatasetError(
+                        f"the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; mend the data"
+                    )
+            texts = (event.text for event in scenario.events)
+            asked = (text for q in scenario.questions for text in (q.id, q.text, *q.gold.answers))
+            for text in (scenario.id, *texts, *asked):
+                text.encode()  # a lone surrogate, as a careless export writes it, is not text
+            yield scenario
+    except UnicodeEncodeError as error:
+        raise DatasetError(
+            f"the data holds half of a character ({error.object[error.start]!r}); export it again as UTF-8"
+        ) from None
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        reason = (str(error).splitlines() or [""])[0][:120]
+        own = not lookup.is_within(type(harness), _HOME)  # a person's own code, which may be at fault
+        where = f", {place_of(error)}" if own else ""
+        raise DatasetError(f"the data is not understood ({type(error).__name__}: {reason}{where})") from error
 
 
 def scenario_problem(harness: Harness, scenario: Scenario) -> str | None:
@@ -110,58 +105,3 @@ def _question_problem(harness: Harness, question: Question, ids: set[str], exist
             return f"its {name} '{chosen}' is not among the {name}s of the class ({', '.join(known) or 'none'})"
     strange = None if existing else next((item for item in gold.evidence if item not in ids), None)
     return None if strange is None else f"its evidence '{strange}' is no event of the scenario"
-
-
-@contextmanager
-def own_code(name: str, step: str) -> Iterator[None]:
-    """Turn an exception of a harness's own code into one line with its place.
-
-    Raises
-    ------
-    ConfigError
-        In place of anything but a :class:`RunnerError`.
-    """
-    try:
-        yield
-    except RunnerError:
-        raise
-    except Exception as error:
-        log.exception("harness %s: %s", name, step)
-        message = " ".join(str(error).split())[:_SHOWN]
-        raise ConfigError(
-            [f"harness '{name}': {step} failed: {type(error).__name__}: {message} ({place_of(error)})"]
-        ) from error
-
-
-def advised(error: DatasetError) -> str:
-    """Return a fault of a benchmark's data with what to type next behind it."""
-    return f"{error}{_ADVICE[error.remedy]}"
-
-
-@contextmanager
-def faults_of(name: str) -> Iterator[None]:
-    """Name the benchmark before whatever is wrong with its data, and say what to type; once, however often entered.
-
-    The readers below know neither: :mod:`runner.data` serves imports as well.
-
-    Raises
-    ------
-    DatasetError, MissingExtra
-        As they were raised, with name and advice.
-    """
-    try:
-        yield
-    except MissingExtra as error:
-        if error.what.startswith("harness "):
-            raise
-        raise MissingExtra(f"harness '{name}' ({error.what})", error.extra) from None
-    except DatasetError as error:
-        if str(error).startswith(f"{name}: "):
-            raise
-        raise DatasetError(f"{name}: {advised(error)}") from error.__cause__
-
-
-def place_of(error: BaseException) -> str:
-    """Return file and line where an exception arose, by its last frame."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from msgspec.structs import replace
-
-from runner import lookup
-from runner.config import HarnessConfig, SliceConfig, Strict, checked, did_you_mean
-from runner.errors import ConfigError, DatasetError
-from runner.harness._base.checks import faults_of, place_of, scenario_problem
+from runner.config import HarnessConfig, SliceConfig, Strict, checked
+from runner.errors import ConfigError
+from runner.harness._base.checks import checked_scenarios
+from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import PatchReport
 from runner.harness._base.report import Line, Table
-from runner.record.id_set import IdSet
+from runner.harness._base.slices import Census, counted, sliced
 from runner.score.labels import ACCURACY
 from runner.types import Hit, Label, Metric, Question, Scenario
 
 if TYPE_CHECKING:
     from runner.record.rundir import RunDir
-
-MAX_ID: Final = 256  # bytes of an id, so that a gate can hold millions
 
 
 class NoSettings(Strict):
@@ -41,22 +35,6 @@ class DatasetInfo:
     licence: str = ""
     source: str = ""
     patches: str = ""  # sha256 over the gold patches, empty when there are none
-
-
-@dataclass
-class Census:
-    """A slice, counted: what ``plan`` shows and the instrument pins."""
-
-    questions: int = 0
-    scenarios: int = 0
-    clusters: int = 0
-    events: int = 0
-    history_chars: int = 0
-    gradings: int = 0  # judge calls that one answer to every question takes
-    judged: int = 0  # questions that a judge grades; the others are graded by the benchmark's own rule
-    existing: str = ""  # namespace of a corpus that is there already; the first, where there are several
-    by_category: Counter[str] = field(default_factory=Counter)
-    sha256: str = ""  # over the question ids, whatever their order
 
 
 class Harness:
@@ -206,52 +184,8 @@ class Harness:
         ConfigError
             When the slice names a scenario, category or question that does not exist, or leaves nothing.
         """
-        wanted_categories = None if chosen.categories is None else {self.category(item) for item in chosen.categories}
-        ids = set(chosen.questions) if chosen.questions is not None else None
-        pending = None if chosen.scenarios is None else {str(item) for item in chosen.scenarios}
-        left = chosen.limit
-        total = 0
-        seen_names: list[str] = []
-        for position, scenario in enumerate(self.checked_scenarios()):
-            seen_names.append(scenario.id)
-            if chosen.scenarios is not None and pending is not None:
-                if scenario.id not in chosen.scenarios and position not in chosen.scenarios:
-                    continue
-                pending -= {scenario.id, str(position)}
-            kept = []
-            taken: Counter[str] = Counter()
-            for question in scenario.questions:
-                if wanted_categories is not None and question.category not in wanted_categories:
-                    continue
-                if chosen.per_category is not None and taken[question.category] >= chosen.per_category:
-                    continue
-                taken[question.category] += 1
-                if ids is not None and question.id not in ids:
-                    continue
-                if left is not None:
-                    if left == 0:
-                        break
-                    left -= 1
-                kept.append(question)
-            if kept:
-                total += len(kept)
-                if ids is not None:
-                    ids -= {question.id for question in kept}
-                yield replace(scenario, questions=tuple(kept))
-            if left == 0 or (pending is not None and not pending) or (ids is not None and not ids):
-                break
-        if pending and left != 0 and not (ids is not None and not ids):
-            first = sorted(pending)[0]
-            raise ConfigError(
-                [
-                    f"slice.scenarios: {self.name} has no scenario '{first}'{did_you_mean(first, seen_names)}; "
-                    f"it has {len(seen_names)}: {', '.join(seen_names[:12])}{', …' if len(seen_names) > 12 else ''}"
-                ]
-            )
-        if ids and left != 0:
-            raise ConfigError([f"slice.questions: {self.name} has no question '{sorted(ids)[0]}' in this slice"])
-        if total == 0:
-            raise ConfigError([f"slice: leaves no question of {self.name}; widen slice.categories or slice.scenarios"])
+        categories = None if chosen.categories is None else {self.category(item) for item in chosen.categories}
+        yield from sliced(self.name, self.checked_scenarios(), chosen, categories)
 
     def checked_scenarios(self) -> Iterator[Scenario]:
         """Yield the scenarios of :meth:`read`, each held to what the rest of the runner relies on.
@@ -262,35 +196,7 @@ class Harness:
             When the data cannot be read as the harness expects it, or holds ids or text that cannot be recorded.
         """
         with faults_of(self.name):
-            yield from self._checked()
-
-    def _checked(self) -> Iterator[Scenario]:
-        try:
-            for scenario in self.read():
-                problem = scenario_problem(self, scenario)
-                if problem is not None:
-                    raise DatasetError(f"{' '.join(problem.split())}; mend the harness or its data")
-                clusters = (question.cluster for question in scenario.questions if question.cluster)
-                asked_ids = (question.id for question in scenario.questions)
-                groups = (name for q in scenario.questions for name in (q.category, *q.tags.values()))
-                for item in (scenario.id, scenario.cluster, *asked_ids, *clusters, *groups):
-                    if not item or len(item.encode("utf-8", "replace")) > MAX_ID or not item.isprintable():
-                        raise DatasetError(
-                            f"the id {item[:40]!r} is empty, longer than {MAX_ID} bytes or not printable; mend the data"
-                        )
-                texts = (event.text for event in scenario.events)
-                asked = (text for q in scenario.questions for text in (q.id, q.text, *q.gold.answers))
-                for text in (scenario.id, *texts, *asked):
-                    text.encode()  # a lone surrogate, as a careless export writes it, is not text
-                yield scenario
-        except UnicodeEncodeError as error:
-            raise DatasetError(
-                f"the data holds half of a character ({error.object[error.start]!r}); export it again as UTF-8"
-            ) from None
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-            reason = (str(error).splitlines() or [""])[0][:120]
-            where = f", {place_of(error)}" if code_of(self) else ""  # of a person's own code, which may be at fault
-            raise DatasetError(f"the data is not understood ({type(error).__name__}: {reason}{where})") from error
+            yield from checked_scenarios(self)
 
     def census(self, chosen: SliceConfig) -> Census:
         """Count a slice and hash its question ids, in one pass.
@@ -300,38 +206,4 @@ class Harness:
         DatasetError
             When two scenarios or two questions share an id.
         """
-        census = Census()
-        names: set[str] = set()
-        clusters: set[str] = set()
-        sha = IdSet()
-        for scenario in self.load(chosen):
-            if scenario.id in names:
-                raise DatasetError(f"{self.name}: two scenarios share the id '{scenario.id}'")
-            names.add(scenario.id)
-            census.existing = census.existing or scenario.existing
-            clusters.update(question.cluster or scenario.cluster for question in scenario.questions)
-            ids = [question.id for question in scenario.questions]
-            if len(set(ids)) != len(ids):
-                raise DatasetError(f"{self.name}: two questions of scenario '{scenario.id}' share an id")
-            census.questions += len(ids)
-            census.events += len(scenario.events)
-            census.history_chars += sum(len(event.text) for event in scenario.events)
-            sha.add(question.id.encode() for question in scenario.questions)
-            for question in scenario.questions:
-                census.by_category[question.category] += 1
-                if not question.rule:
-                    census.judged += 1
-                    census.gradings += len(question.gold.points) or 1
-        census.scenarios = len(names)
-        census.clusters = len(clusters)
-        census.sha256 = sha.hexdigest()
-        return census
-
-
-_HOME: Final = Path(__file__).resolve().parents[1]
-
-
-def code_of(harness: Harness) -> str:
-    """Return ``@sha256:…`` over the code of a person's own harness, for the instrument; empty for a shipped one."""
-    own = [cls for cls in type(harness).__mro__ if issubclass(cls, Harness) and not lookup.is_within(cls, _HOME)]
-    return f"@sha256:{lookup.code_sha256(own)}" if own else ""
+        return counted(self.name, self.load(chosen))

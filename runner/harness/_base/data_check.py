@@ -54,10 +54,10 @@ def digest_of(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
-def listed(what: str, names: Sequence[str], most: int = 8) -> str:
+def count_line(what: str, names: Sequence[str], most: int = 8) -> str:
     """Return how many there are of something, with the first few names.
 
-    >>> listed("ids that stand twice", ["a", "b", "c"], most=2)
+    >>> count_line("ids that stand twice", ["a", "b", "c"], most=2)
     'ids that stand twice: 3 (a, b, … 1 more)'
     """
     return f"{what}: {len(names)}" + (f" ({some(names, most)})" if names else "")

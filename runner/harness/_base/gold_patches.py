@@ -19,8 +19,10 @@ from msgspec.structs import replace
 from pydantic import Field, ValidationError, model_validator
 
 from runner.config import Strict, own_path, problems
+from runner.data.fields import one_line
 from runner.data.strict_json import strictly
 from runner.errors import DatasetError
+from runner.plain_yaml import plain_yaml
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Question, Scenario
 
 
@@ -227,40 +229,18 @@ def read_patches(files: Sequence[str], foreign: ForeignPatch = lambda *_: None) 
 
 
 def _entries(path: Path, data: bytes) -> list[Any]:
-    import yaml  # reads JSON too; safe_load knows no tags that execute anything
-
     try:
-        entries = _yaml(data) if path.suffix in (".yaml", ".yml") else strictly(data.decode("utf-8-sig"))
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
-        line = " ".join(str(error).split())[:160]
-        raise DatasetError(f"gold patch {path} cannot be parsed ({line}); it must be JSON or YAML") from None
+        text = data.decode("utf-8-sig")
+        entries = plain_yaml(text) if path.suffix in (".yaml", ".yml") else strictly(text)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(
+            f"gold patch {path} cannot be parsed ({one_line(str(error))[:160]}); it must be JSON or YAML"
+        ) from None
     if not isinstance(entries, list):
         raise DatasetError(
             f"gold patch {path} must be a list of {{id, action, reason, …}}, found {type(entries).__name__}"
         )
     return entries
-
-
-def _yaml(data: bytes) -> Any:
-    """A YAML document without aliases, which can make little into much, and without a field that stands twice."""
-    import yaml
-
-    text = data.decode("utf-8-sig")
-    for event in yaml.parse(text, yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"line {event.start_mark.line + 1} has an alias; write it out")
-    tree = yaml.compose(text, yaml.SafeLoader)
-    nodes = [tree]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, yaml.MappingNode):
-            names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            if len(set(names)) < len(names):
-                raise ValueError(f"line {node.start_mark.line + 1} has a field twice in one object")
-            nodes += [part for pair in node.value for part in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            nodes += node.value
-    return yaml.safe_load(text)
 
 
 def _patch(where: str, entry: Mapping[str, Any]) -> Patch:

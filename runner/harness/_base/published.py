@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from runner.data.fields import one_line
 from runner.data.source import DataFiles
-from runner.harness._base.checks import faults_of
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import GoldPatches, Patch, PatchReport, read_patches
 from runner.types import Question, Scenario
 

@@ -1,4 +1,4 @@
-"""Order of events: does an answer name the events of a reference, and in the reference's order?
+"""Score of an answer that orders events: does it name those of a reference, in the reference's order?
 
 Source: BEAM (Tavakoli et al. 2025, arXiv 2510.27246), event ordering. The published figure aligns with a model that is
 asked about every pair; here the alignment is **lexical**: deterministic, free and blind to paraphrase. A figure made

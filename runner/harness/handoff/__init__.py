@@ -29,7 +29,7 @@ from runner.harness.handoff.figures import figures
 from runner.harness.handoff.report import section
 from runner.harness.handoff.scenario_file import FAMILIES
 from runner.harness.handoff.scenario_folder import Entry, Index, index, spec_of
-from runner.harness.handoff.score import METRICS, score
+from runner.harness.handoff.score import METRICS, score_text
 from runner.harness.handoff.variants import CATEGORIES, VARIANT, VERSION, pool_sha256, scenarios
 from runner.record.rundir import RunDir
 from runner.types import Hit, Question, Scenario
@@ -143,11 +143,11 @@ class HandoffSuite(Harness):
         return {}
 
     def score_delivered(self, question: Question, text: str, *, failed: bool = False) -> dict[str, float | None]:
-        return score(question.gold, text, question.text, question.budget, failed=failed).metrics()
+        return score_text(question.gold, text, question.text, question.budget, failed=failed).metrics()
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
         """The same of an answer, which has no budget: what a reader made of what it was given."""
-        metrics = score(question.gold, answer, question.text).metrics()
+        metrics = score_text(question.gold, answer, question.text).metrics()
         return {f"answer_{name}": metrics[name] for name in ("pass", "fidelity", "signal")}
 
     def headline(self, axis: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from runner.harness.handoff.score import Handoff, score
+from runner.harness.handoff.score import HandoffScore, score_text
 from runner.record.rundir import RunDir
 from runner.types import NO_SOURCE_OF_TRUTH, OK, Row
 
@@ -40,7 +40,7 @@ def figures(run: RunDir) -> dict[str, Any] | None:
 
 
 def _rows(run: RunDir) -> list[Row]:
-    """Each question's last row, by id; none when the first is of another suite, whose rows may be a million."""
+    """Return each question's last row, by id; none when the first is of another suite, whose rows may be a million."""
     last: dict[str, Row] = {}
     for row in run.rows():
         if row.tags.keys() >= _TAGS:
@@ -93,7 +93,7 @@ def _by(tag: str, rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
 
 
 def _consistent(rows: Iterable[Row]) -> dict[str, Any]:
-    """Scenarios whose variants all end alike; those with a single variant or with an error are left out."""
+    """Return scenarios whose variants all end alike; those with a single variant or with an error are left out."""
     outcomes: dict[str, list[float | None]] = {}
     for row in rows:
         passed = row.metrics.get("pass") if row.status == OK else None
@@ -108,7 +108,7 @@ def _consistent(rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def _wrong(run: RunDir, rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
-    """Scenarios that ended otherwise than the suite predicts for a plain store; errors are no outcome."""
+    """Return scenarios that ended otherwise than predicted for a plain store; an error is not an outcome."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in _WRONG.values()}
     wrong: dict[str, Row] = {}
     for row in rows:
@@ -126,8 +126,8 @@ def _wrong(run: RunDir, rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _detail(run: RunDir, rows: dict[str, Row]) -> dict[str, Handoff]:
-    """Scores with the labels of their facts, made again from the texts of the run; empty when it kept none."""
+def _detail(run: RunDir, rows: dict[str, Row]) -> dict[str, HandoffScore]:
+    """Return scores with the labels of their facts, made again from the texts of the run; empty when it kept none."""
     found = {}
     if rows and run.texts_path.exists():
         for item in run.texts():
@@ -135,7 +135,7 @@ def _detail(run: RunDir, rows: dict[str, Row]) -> dict[str, Handoff]:
             if row is None:
                 continue
             budget = row.tags.get("budget", "")
-            found[item.id] = score(
+            found[item.id] = score_text(
                 item.gold,
                 item.context,
                 item.question,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from runner.harness.handoff.scenario_file import FactSpec, ScenarioSpec
-from runner.harness.handoff.score import CHARS_A_TOKEN, collapsed, found
+from runner.harness.handoff.score import CHARS_A_TOKEN, collapsed, states
 from runner.harness.handoff.variants import stamp, with_actor
 
 WORDINGS: Final = 3  # the one as written included
@@ -81,7 +81,7 @@ def _facts(spec: ScenarioSpec) -> Iterator[str]:
                     yield f"{name}: '{item}' occurs in {_asked(index)}; whoever repeats the question has it"
                 if text in collapsed(item):
                     yield f"{name}: '{item}' contains {_asked(index)}, which is taken for an echo"
-        if kind == "avoid" and found(fact.fact(), _JOINT.join(carried)):
+        if kind == "avoid" and states(fact.fact(), _JOINT.join(carried)):
             yield f"{name}: '{_first(fact)}' occurs in what is to be carried, and leaks with it"
         if kind != "signal" and not _in_history(fact, history):
             yield f"{name}: no event contains '{_first(fact)}'"

@@ -1,4 +1,4 @@
-"""What survives the boundary between two agents, by arm: the section that a report of recorded runs has.
+"""The section of a report: what survives the boundary between two agents, by arm.
 
 What was asked comes first, with the share that is expected to fail. Fidelity leads the figures: to return more does not
 raise it, since wrong facts come along. Density beside it tells the price in tokens. Wrong predictions come last.

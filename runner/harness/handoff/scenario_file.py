@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-import yaml
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
-from yaml.constructor import SafeConstructor
 
 from runner.config import Strict, problems
 from runner.errors import ConfigError
 from runner.harness._base.shipped import read_shipped
+from runner.plain_yaml import NotPlainYamlError, plain_yaml
 from runner.types import Fact
 
 FAMILIES: Final = ("continuity", "memory", "durability")
@@ -150,7 +149,9 @@ def read_spec(path: Path) -> ScenarioSpec:
         With every problem, each line headed by the file's name.
     """
     try:
-        value = _plain_yaml(path.read_text(encoding="utf-8"))
+        value = plain_yaml(path.read_text(encoding="utf-8"))
+        if value is None:
+            raise NotPlainYamlError("the file is empty")
         return ScenarioSpec.model_validate(value)
     except ValidationError as error:
         found = problems(error, ScenarioSpec)
@@ -158,35 +159,6 @@ def read_spec(path: Path) -> ScenarioSpec:
         found = [f"cannot be read ({error.strerror or error})"]
     except UnicodeDecodeError:
         found = ["is not UTF-8; save it as UTF-8"]
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = "" if mark is None else f" (line {mark.line + 1})"
-        found = [f"is not the YAML of a scenario: {error.problem or error.context}{where}"]
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        found = [f"is not the YAML of a scenario: {str(error).splitlines()[0] if str(error) else type(error).__name__}"]
+    except NotPlainYamlError as error:
+        found = [f"is not the YAML of a scenario: {error}"]
     raise ConfigError([f"{path.name}: {line}" for line in found])
-
-
-def _plain_yaml(text: str) -> Any:
-    """The value of a document without tags, aliases or keys that stand twice (the last would win silently)."""
-    node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    if node is None:
-        raise ValueError("the file is empty")
-    seen: set[int] = set()
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if id(item) in seen:  # an alias is the node that it names; a few lines of them expand to gigabytes
-            raise yaml.MarkedYAMLError(problem="aliases (*name) are not read", problem_mark=item.start_mark)
-        seen.add(id(item))
-        if isinstance(item, yaml.SequenceNode):
-            pending += item.value
-        elif isinstance(item, yaml.MappingNode):
-            keys: set[str] = set()
-            for key, value in item.value:
-                name = str(key.value)
-                if name in keys:
-                    raise yaml.MarkedYAMLError(problem=f"the key '{name}' stands twice", problem_mark=key.start_mark)
-                keys.add(name)
-                pending += (key, value)
-    return SafeConstructor().construct_document(node)

@@ -1,4 +1,4 @@
-"""What survives the boundary between two agents: facts carried, wrong ones leaked, what was said about the answer.
+"""Scores of a text that crosses the boundary between two agents: facts carried, wrong ones leaked, signals given.
 
 Matching is substring, case-insensitive, over collapsed white space; that a number may be written in two ways is for
 the author of a scenario to say (``any: [71 percent, 71%]``), not for the matcher to guess. The text that is scored is
@@ -37,17 +37,17 @@ _ROUNDING: Final = 1e-9  # 15/16 · (1 − 1/5) is three quarters, whatever floa
 
 
 def tokens(text: str) -> int:
-    """Cost of a text: whole tokens at four characters each, the same estimate for every system."""
+    """Return the cost of a text: whole tokens at four characters each, the same estimate for every system."""
     return len(text) // CHARS_A_TOKEN
 
 
 def collapsed(text: str) -> str:
-    """Lower case, each run of white space one blank: what facts are looked for in."""
+    """Return a text in lower case, each run of white space one blank: what facts are looked for in."""
     return _SPACE.sub(" ", text).strip().casefold()
 
 
-def found(fact: Fact, text: str) -> bool:
-    """Whether a collapsed text holds a fact: one of ``any`` (if there are any), and every one of ``all``.
+def states(fact: Fact, text: str) -> bool:
+    """Tell if a collapsed text holds a fact: one of ``any`` (if there are any), and every one of ``all``.
 
     An empty item is in no text, and a fact without items is never found.
     """
@@ -61,7 +61,7 @@ def _holds(text: str, item: str) -> bool:
 
 
 def window(text: str, query: str, budget: int | None) -> str:
-    """What of a response counts, collapsed: no verbatim echo of the query, and nothing beyond the budget.
+    """Return what of a response counts, collapsed: no verbatim echo of the query, and nothing beyond the budget.
 
     The cut is the longest text that is not over budget (:func:`tokens` counts whole ones), so that a response is over
     budget exactly when some of it goes unread. An echo costs tokens like any other text.
@@ -73,7 +73,7 @@ def window(text: str, query: str, budget: int | None) -> str:
 
 
 @dataclass(frozen=True)
-class Handoff:
+class HandoffScore:
     """The score of one response.
 
     Attributes
@@ -96,31 +96,31 @@ class Handoff:
 
     @property
     def recall(self) -> float:
-        """Facts carried / facts required; 1 when none is required."""
+        """Return facts carried / facts required; 1 when none is required."""
         if self.failed:
             return 0.0
         return (self.carry - len(self.missed)) / self.carry if self.carry else 1.0
 
     @property
     def leakage(self) -> float:
-        """Wrong facts that came along / those there are; 0 when there are none."""
+        """Return wrong facts that came along / those there are; 0 when there are none."""
         return len(self.leaked) / self.avoid if self.avoid else 0.0
 
     @property
     def fidelity(self) -> float:
-        """Recall · (1 − leakage): a product, because right facts do not undo the wrong one that stands among them."""
+        """Return recall · (1 − leakage): a product, because right facts do not undo a wrong one among them."""
         return self.recall * (1 - self.leakage)
 
     @property
     def signal(self) -> float | None:
-        """Share of the declared signals that were given; ``None`` when none is declared."""
+        """Return the share of the declared signals that were given; ``None`` when none is declared."""
         if not self.signals:
             return None
         return 0.0 if self.failed else (self.signals - len(self.unsignalled)) / self.signals
 
     @property
     def density(self) -> float:
-        """Facts carried a thousand tokens; 0 at 0 tokens."""
+        """Return facts carried per thousand tokens; 0 at 0 tokens."""
         carried = 0 if self.failed else self.carry - len(self.missed)
         return 1000 * carried / self.tokens if self.tokens else 0.0
 
@@ -130,13 +130,13 @@ class Handoff:
 
     @property
     def passed(self) -> bool:
-        """No failure, fidelity at the bar, and signal at the bar where the scenario declares any."""
+        """Tell if nothing failed, fidelity is at the bar, and signal is where the scenario declares any."""
         signal = self.signal
         bar = PASS_BAR - _ROUNDING
         return not self.failed and self.fidelity >= bar and (signal is None or signal >= bar)
 
     def metrics(self) -> dict[str, float | None]:
-        """As a row records them."""
+        """Return the metrics that a row records."""
         return {
             "pass": float(self.passed),
             "fidelity": self.fidelity,
@@ -149,7 +149,9 @@ class Handoff:
         }
 
 
-def score(gold: Gold, response: str, query: str = "", budget: int | None = None, *, failed: bool = False) -> Handoff:
+def score_text(
+    gold: Gold, response: str, query: str = "", budget: int | None = None, *, failed: bool = False
+) -> HandoffScore:
     """Score one response.
 
     Parameters
@@ -168,14 +170,14 @@ def score(gold: Gold, response: str, query: str = "", budget: int | None = None,
     text = "" if failed else window(response, query, budget)
 
     def lacking(facts: Sequence[Fact]) -> tuple[str, ...]:
-        return tuple(fact.label for fact in facts if not found(fact, text))
+        return tuple(fact.label for fact in facts if not states(fact, text))
 
-    return Handoff(
+    return HandoffScore(
         carry=len(gold.carry),
         avoid=len(gold.avoid),
         signals=len(gold.signal),
         missed=lacking(gold.carry),
-        leaked=tuple(fact.label for fact in gold.avoid if found(fact, text)),
+        leaked=tuple(fact.label for fact in gold.avoid if states(fact, text)),
         unsignalled=lacking(gold.signal),
         tokens=0 if failed else tokens(response),
         budget=budget,

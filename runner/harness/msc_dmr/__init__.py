@@ -28,9 +28,9 @@ from runner.config import Strict
 from runner.data.source import DataFiles, locate
 from runner.errors import DatasetError, Remedy
 from runner.harness._base.published import Published
+from runner.harness.msc_dmr.answer_words import ANSWER_HELD, ANSWER_RECALL, answer_recall
 from runner.harness.msc_dmr.data_check import MscDataCheck
 from runner.harness.msc_dmr.format import MscRow, read_rows
-from runner.score.answer_words import ANSWER_HELD, ANSWER_RECALL, answer_recall
 from runner.score.lexical import ROUGE_L_RECALL, rouge_l
 from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario

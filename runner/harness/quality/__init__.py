@@ -21,9 +21,10 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from runner.config import HarnessConfig, Strict, checked, digest
+from runner.config import HarnessConfig, Strict, digest
 from runner.errors import ConfigError
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.plain_yaml import plain_yaml
 from runner.score.retrieval import depths, precision_at, profile_metrics, recall_at, reciprocal_rank
 from runner.types import Event, Gold, Hit, Metric, Question, Scenario
 
@@ -86,11 +87,7 @@ class Quality(Harness):
 
     @cached_property
     def _set(self) -> SmokeSet:
-        import yaml
-
-        found = checked(SmokeSet, yaml.safe_load(FILE.read_text(encoding="utf-8")))
-        assert isinstance(found, SmokeSet)
-        return found
+        return SmokeSet.model_validate(plain_yaml(FILE.read_text(encoding="utf-8")))
 
     def read(self) -> Iterator[Scenario]:
         data = self._set

@@ -28,8 +28,8 @@ from runner.config import HarnessConfig, Strict
 from runner.data.fields import one_line, some
 from runner.data.source import DataFiles, locate
 from runner.errors import ConfigError, DatasetError
-from runner.harness._base.checks import faults_of
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.harness._base.faults import faults_of
 from runner.harness.retrieval_recall.corpus import memories, read_corpus
 from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled
 from runner.score.retrieval import BEST_COS_RANK, best_cos_rank, profile, profile_metrics, ranked_sources

@@ -9,7 +9,7 @@ from typing import Final
 from runner.config import Dataset
 from runner.data.source import DataFiles, locate
 from runner.errors import DatasetError
-from runner.harness._base.checks import advised
+from runner.harness._base.faults import advised
 from runner.harness.retrieval_recall.queries import decoded, moment, objects
 from runner.types import Event
 

@@ -11,7 +11,7 @@ import yaml
 from runner import harness as harnesses
 from runner.config import HarnessConfig, SliceConfig, conf_dir, own_path
 from runner.errors import DatasetError, UsageError
-from runner.harness._base.checks import faults_of
+from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import Patch, read_patches
 from runner.harness.locomo_qa.audit import audit_patch
 from runner.imports._shared.instrument import Benchmark

@@ -105,6 +105,7 @@ class MemorySystem:
     outside: ClassVar[bool] = True
     told_at_open: bool = False  # its capabilities are known only when it is open: a server, a command says them
     searches: int | None = None  # searches in flight that it takes; None: as many as come
+    only_documents: bool = False  # keeps events of kind doc and nothing else
 
     def __init__(self, arm: ArmConfig) -> None:
         problems: list[str] = []

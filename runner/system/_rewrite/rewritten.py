@@ -61,7 +61,7 @@ class RewritingSystem(MemorySystem):
             raise ConfigError(problems)
         self.arm, self.inner, self.asked = arm, inner, asked
         self.settings, self.knobs, self.ingest = inner.settings, inner.knobs, inner.ingest
-        self.modes, self.searches = inner.modes, inner.searches
+        self.modes, self.searches, self.only_documents = inner.modes, inner.searches, inner.only_documents
         known = frozenset({"session"} | ({"summary"} if asked.mode == "digest" else set()))
         self._template = Template.load(
             "arm/prompts", asked.prompt or _PROMPTS[asked.mode], "arm.ingest.prompt", known, known

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from runner.config import load
 from runner.experiment.plan.forecast import Forecast, forecast
+from runner.harness import find
 from runner.stats.planning.power import minimum_detectable_effect
 
 
@@ -20,6 +23,21 @@ def planned(scenarios: int, questions: int = 4) -> Forecast:
             }
         )
     )
+
+
+def test_an_arm_of_documents_is_told_where_there_are_none() -> None:
+    def said(harness: dict[str, Any], system: str = "static_file") -> list[str]:
+        none = {"name": "none", "provider": "none"}
+        values = {"harness": harness, "arm": {"name": "file", "system": system}, "reader": none, "judge": none}
+        return [line for line in forecast(load(values)).warnings if "no documents" in line]
+
+    synthetic = {"name": "synthetic_memory", "k": 5, "settings": {"scenarios": 6}}
+    assert said(synthetic) == [
+        "file: synthetic_memory holds no documents (events of kind doc), so that this arm returns nothing and equals "
+        "no_memory"
+    ]
+    assert said(synthetic, "bm25") == said({"name": "handoff", "settings": {"only": "durability"}}) == []
+    assert not find("locomo_qa").documents
 
 
 def test_fewer_than_six_clusters_detect_nothing() -> None:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import yaml
 
+from runner.analysis.metrics import Metrics
 from runner.config import HarnessConfig, ModelConfig, SliceConfig, conf_dir
 from runner.errors import ConfigError
 from runner.harness import build, find, names
@@ -203,6 +204,11 @@ def test_rules_are_declared_and_grade_whatever_is_said(sample: Sample, scenarios
         assert harness.grade(question, said[-1]) == labels[-1], "the same each time"
 
 
+def test_documents_are_declared_where_there_are_any(sample: Sample, scenarios: list[Scenario]) -> None:
+    held = any(event.kind == "doc" for scenario in scenarios for event in scenario.events)
+    assert build(sample.config).documents or not held
+
+
 def test_tags_are_declared_and_there(sample: Sample, scenarios: list[Scenario]) -> None:
     harness = build(sample.config)
     assert set(harness.tags) <= {tag for question in every(scenarios) for tag in question.tags}
@@ -237,8 +243,9 @@ def test_empty_and_huge(sample: Sample, scenarios: list[Scenario]) -> None:
         assert all(value is None or math.isfinite(value) for value in told.values())
 
 
-def test_metrics_are_finite(sample: Sample, scenarios: list[Scenario]) -> None:
+def test_metrics_are_finite_and_declared(sample: Sample, scenarios: list[Scenario]) -> None:
     harness = build(sample.config)
+    declared = Metrics(harness.metrics)
     for scenario in scenarios:
         events = scenario.events[:20]
         found = [Hit(key=event.id, text=event.text, sources=(event.id,)) for event in events]
@@ -255,6 +262,9 @@ def test_metrics_are_finite(sample: Sample, scenarios: list[Scenario]) -> None:
             told += [harness.score_delivered(question, answer) for answer in said]
             for item in told:
                 assert all(value is None or math.isfinite(value) for value in item.values())
+                assert [name for name in item if declared.own(name) is None] == [], "every metric says what it is"
+                shares = [name for name in item if (metric := declared.own(name)) and metric.share]
+                assert all(item[name] is None or 0 <= item[name] <= 1 for name in shares)
 
 
 def test_check_tells_counts_in_lines(sample: Sample, scenarios: list[Scenario]) -> None:

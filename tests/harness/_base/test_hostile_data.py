@@ -274,9 +274,9 @@ PATCH = {"id": "q1", "action": "fix", "answer": "x", "reason": "r"}
     [
         ("p.json", json.dumps([PATCH | {"answer": " "}]), "the answer is empty"),
         ("p.json", '[{"id": "q1", "id": "q2", "action": "fix", "answer": "x", "reason": "r"}]', "'id' twice"),
-        ("p.yaml", "- {id: q1, id: q2, action: fix, answer: x, reason: r}", "line 1 has a field twice"),
-        ("p.yaml", "- &a {id: q1, action: fix, answer: x, reason: r}\n- *a", "line 2 has an alias"),
-        ("p.yaml", "- &a [x, x]\n- [*a, *a]\n", "line 2 has an alias"),
+        ("p.yaml", "- {id: q1, id: q2, action: fix, answer: x, reason: r}", "the key 'id' stands twice (line 1)"),
+        ("p.yaml", "- &a {id: q1, action: fix, answer: x, reason: r}\n- *a", "aliases (*name) are not read (line 2)"),
+        ("p.yaml", "- &a [x, x]\n- [*a, *a]\n", "aliases (*name) are not read (line 2)"),
         (
             "p.json",
             json.dumps(

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from runner.errors import ConfigError, DatasetError
 from runner.experiment.benchmark_guard import BenchmarkGuard
 from runner.harness import code_of
-from runner.harness._base.checks import class_problems
-from runner.types import Label
+from runner.harness._base.classes import class_problems
+from runner.types import Label, Metric
 from tests.support.answering_systems import ALL, Tiny
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -125,6 +125,21 @@ def test_a_headline_that_no_row_has() -> None:
     with pytest.raises(ConfigError, match="gives 'recall@10', its headline on the recall axis"):
         measured.require_headline({"mrr": 1.0})
     BenchmarkGuard(Tiny(), "accuracy").require_headline({})
+
+
+@pytest.mark.parametrize(
+    ("metrics", "says"),
+    [
+        (("quotes",), "Told.metrics is a tuple of runner.types.Metric"),
+        ([Metric("quotes")], "Told.metrics is a tuple of runner.types.Metric"),
+        ((Metric("quotes", digits=99),), "Told.metrics cannot be recorded (Expected `int` <= 9"),
+        ((Metric("quotes", shown="sometimes"),), "Told.metrics cannot be recorded (Invalid enum value 'sometimes'"),
+        ((Metric("quotes"), Metric("quotes", share=True)), "Told.metrics has 'quotes' twice; keep one of them"),
+    ],
+)
+def test_declarations_that_no_record_can_hold(metrics: Any, says: str) -> None:
+    (problem,) = class_problems(type("Told", (Tiny,), {"metrics": metrics}), "tiny")
+    assert says in problem
 
 
 def test_a_class_that_lacks_something() -> None:

@@ -23,7 +23,7 @@ from runner.harness.handoff import SHIPPED
 from runner.harness.handoff.lint import errors, notes
 from runner.harness.handoff.scenario_file import FAMILIES, PHRASES, EventSpec, ScenarioSpec
 from runner.harness.handoff.scenario_folder import spec_of
-from runner.harness.handoff.score import collapsed, score
+from runner.harness.handoff.score import collapsed, score_text
 from runner.harness.handoff.variants import SETS, flatten, with_actor
 from runner.types import KINDS, Checkpoint
 
@@ -88,12 +88,12 @@ def test_every_scenario_can_be_passed_and_none_for_free(suite):
         for question in scenario.questions:
             gold = question.gold
             right = [" & ".join((*fact.any[:1], *fact.all)) for fact in (*gold.carry, *gold.signal)]
-            assert score(gold, ". ".join(right), question.text, question.budget).passed, question.id
-            assert not score(gold, "", question.text, question.budget).passed, question.id
-            assert not score(gold, question.text * 2, question.text, None).passed, question.id
+            assert score_text(gold, ". ".join(right), question.text, question.budget).passed, question.id
+            assert not score_text(gold, "", question.text, question.budget).passed, question.id
+            assert not score_text(gold, question.text * 2, question.text, None).passed, question.id
             wrong = [" & ".join((*fact.any[:1], *fact.all)) for fact in gold.avoid]
             if wrong:
-                assert not score(gold, ". ".join(right + wrong), question.text, None).passed, question.id
+                assert not score_text(gold, ". ".join(right + wrong), question.text, None).passed, question.id
 
 
 def test_the_whole_history_holds_the_gold(suite):
@@ -101,7 +101,7 @@ def test_the_whole_history_holds_the_gold(suite):
     for scenario in suite:
         everything = "\n".join(f"{event.actor}: {event.text}" for event in scenario.events)
         gold = scenario.questions[0].gold
-        got = score(gold, everything)
+        got = score_text(gold, everything)
         assert got.recall == 1, scenario.id
         assert len(got.leaked) == len(gold.avoid), scenario.id
 
@@ -111,7 +111,7 @@ def test_phrases_are_not_said_by_any_event(suite):
         listed = [f for f in scenario.questions[0].gold.signal if any(set(f.any) >= set(p) for p in PHRASES.values())]
         everything = "\n".join(event.text for event in scenario.events)
         assert all(
-            score(msgspec.structs.replace(scenario.questions[0].gold, signal=(f,)), everything).signal == 0
+            score_text(msgspec.structs.replace(scenario.questions[0].gold, signal=(f,)), everything).signal == 0
             for f in listed
         )
 
@@ -177,7 +177,7 @@ def test_evidence_is_where_something_to_carry_stands(suite):
         gold = scenario.questions[0].gold
         texts = {event.id: f"{event.actor}: {event.text}" for event in scenario.events}
         assert bool(gold.evidence) == bool(gold.carry)
-        assert score(gold, "\n".join(texts[name] for name in gold.evidence)).recall == 1
+        assert score_text(gold, "\n".join(texts[name] for name in gold.evidence)).recall == 1
         assert bool(gold.answers) != gold.abstain
 
 

@@ -12,7 +12,7 @@ import pytest
 import runner
 from runner.config import ArmConfig
 from runner.errors import ConfigError
-from runner.system import MemorySystem, Opening, build
+from runner.system import Opening, build
 from runner.types import Event, Query
 from tests.conftest import ROOT
 
@@ -153,16 +153,6 @@ def test_the_gold_is_for_the_shipped_oracle_alone(
     with pytest.raises(ConfigError, match=rf"arm\.system: '{name}' sets capabilities\.reads_gold.*'oracle'"):
         build(ArmConfig(name="a", system=name))
     assert build(ArmConfig(name="a", system="oracle")).capabilities.reads_gold
-
-
-def test_a_static_file_says_where_it_has_nothing_to_hold() -> None:
-    static = type(build(ArmConfig(name="s", system="static_file")))
-    for harness in ("locomo_qa", "synthetic_memory"):
-        (said,) = static.caveats(harness)
-        assert harness in said
-        assert "no documents" in said
-    assert static.caveats("handoff") == []
-    assert MemorySystem.caveats("locomo_qa") == []
 
 
 def test_what_is_no_ranking_says_so() -> None:

@@ -1,4 +1,4 @@
-"""Whether a text holds an answer: its words, where a benchmark does not say which events hold it."""
+"""Recall of an answer's words in a text, where a benchmark does not say which events hold the answer."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words of a text (:func:`~runner.score.lexical.rouge_tokens`) without function words; all, if no other."""
+    """Return the words of a text (:func:`~runner.score.lexical.rouge_tokens`) less function words; all, if no other."""
     tokens = frozenset(rouge_tokens(text))
     return tokens - FUNCTION_WORDS or tokens
 
 
 def answer_recall(text: str, golds: Sequence[str]) -> float | None:
-    """Share of a gold answer's words that stand anywhere in a text, of the best gold; ``None`` without a gold word.
+    """Return the share of a gold answer's words that stand anywhere in a text, of the best gold.
+
+    ``None`` without a gold word.
 
     A set of words without order, stems or synonyms: a paraphrase is missed, and a gold of common words is found in any
     long text. It compares arms over the same questions; as a number by itself it says little.
