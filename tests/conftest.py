@@ -17,6 +17,7 @@ from tests.support.commands import ROOT as ROOT
 from tests.support.commands import CommandLine
 from tests.support.commands import command_environment as command_environment
 
+os.environ["SSL_CERT_DIR"] = str(ROOT / "tests")  # has none: a client need not read 50 ms of certificates
 os.environ.pop("COLUMNS", None)  # xdist sets it in its workers; what is printed here is as wide as a pipe
 
 
