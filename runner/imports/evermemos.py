@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.data.fields import field, gold, identifier, listed, mapping, optional, text, word
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, document
 from runner.errors import DatasetError
+from runner.harness.locomo_qa.conversations import BENCHMARK, NAMES
+from runner.harness.locomo_qa.format import ADVERSARIAL
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of
-from runner.imports._shared.locomo import ADVERSARIAL, HARNESS, NAMES
 
 _ID = re.compile(r"locomo_(\d{1,4})_qa(\d{1,6})")
 
@@ -25,7 +26,7 @@ _ID = re.compile(r"locomo_(\d{1,4})_qa(\d{1,6})")
 class EverMemOS(Format):
     name = "evermemos"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         found = Results([], cluster="conversation")
         outside: set[str] = set()
         facts: dict[str, set[str]] = {"answer_model": set(), "judge_model": set(), "answer_prompt": set()}
@@ -49,7 +50,7 @@ class EverMemOS(Format):
             raise DatasetError(
                 f"'{sorted(outside)[0]}' is no id of LoCoMo and others are; import one dataset at a time"
             )
-        found.harness = "" if outside else HARNESS
+        found.harness = "" if outside else BENCHMARK
         return [found]
 
 

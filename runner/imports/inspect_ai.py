@@ -19,7 +19,7 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.data.fields import gold, identifier, listed, mapping, text, word
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.errors import DatasetError, UsageError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.eval_log import open_log
@@ -47,7 +47,7 @@ class InspectAI(Format):
     Settings = Flags
     settings: Flags
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         found = Results([])
         models: set[str] = set()
         judges: set[str] = set()

@@ -20,7 +20,7 @@ from typing import Any, Final
 from runner.config import digest
 from runner.data.fields import identifier, listed, mapping, optional, text, word
 from runner.data.jsonl import objects
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, document
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import MISSING
@@ -43,7 +43,7 @@ _MODEL: Final = re.compile(
 class Promptfoo(Format):
     name = "promptfoo"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         rows = [(number, *row) for number, file in enumerate(files) for row in _rows(file)]
         prompts: dict[str, set[str]] = {}
         for _, where, row in rows:
@@ -72,7 +72,7 @@ class Promptfoo(Format):
 _OWN: Final = frozenset({"gradingResult", "promptIdx", "provider", "testCase", "testIdx"})
 
 
-def _rows(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(file: ResultFile) -> Iterator[tuple[str, dict[str, Any]]]:
     """The result rows of a file, in the order of their tests."""
     if file.path.suffix in (".jsonl", ".ndjson"):
         lines = sorted(objects(file), key=lambda row: _index(row[1]))

@@ -27,7 +27,7 @@ from pydantic import ValidationError, model_validator
 from runner.config import Strict, own_path, problems
 from runner.data.fields import gold, identifier, mapping, one_line, optional, text, word
 from runner.data.jsonl import objects
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.data.tables import csv_rows
 from runner.errors import UsageError
 from runner.imports import Format, Given, Results
@@ -103,7 +103,7 @@ class Table(Format):
     Settings = Flags
     settings: Flags
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         if self.settings.map is None:
             raise UsageError("import table needs --map FILE, which names the columns (docs/imports.md)")
         columns = _map(self.settings.map)
@@ -143,7 +143,7 @@ class _Row:
         return value
 
 
-def _rows(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(file: ResultFile) -> Iterator[tuple[str, dict[str, Any]]]:
     separator = _SEPARATORS.get(file.path.suffix.lower())
     return objects(file) if separator is None else csv_rows(file, separator)
 

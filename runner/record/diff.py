@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from runner.config import flatten
@@ -17,13 +16,12 @@ def _facts(run: RunDir) -> dict[str, dict[str, Any]]:
     summary = run.summary()
     metrics = {
         f"{group}.{name}": value
-        for group, values in (summary.get("groups") or {}).items()
+        for group, values in (summary.groups if summary else {}).items()
         for name, value in values.items()
-        if not isinstance(value, Mapping)
     }
     return {
         "config": flatten(run.experiment().model_dump(mode="json")),
-        "instrument": flatten(instrument.get("rows") or {}),
+        "instrument": flatten(instrument.rows),
         "metrics": metrics,
     }
 

@@ -41,8 +41,8 @@ def table(missed: Missed) -> Group:
 
 
 def _notes(missed: Missed, total: Mapping[str, int]) -> Iterator[str]:
-    if missed.instrument["fakes"]:
-        yield f"FAKE: {', '.join(missed.instrument['fakes'])}: a first look, never a result"
+    if missed.instrument.fakes:
+        yield f"FAKE: {', '.join(missed.instrument.fakes)}: a first look, never a result"
     if not missed.accuracy:
         depth = "all hits" if missed.k is None else f"the first {missed.k} hits"
         yield f"recall axis: missed is a question none of whose hits comes from its evidence ({depth} count)"
@@ -53,7 +53,7 @@ def _notes(missed: Missed, total: Mapping[str, int]) -> Iterator[str]:
         yield f"not measurable, left out: {counted(total[UNMEASURED], 'question')} {why}"
     if missed.untold:
         yield f"{counted(missed.untold, 'miss', 'misses')} without recorded texts: counted as {UNKNOWN}, not listed"
-    left = int(missed.instrument["census"]["questions"]) - sum(total.values())
+    left = missed.instrument.census.questions - sum(total.values())
     if left > 0:
         yield f"unfinished: {counted(left, 'question')} not asked yet"
 
@@ -150,7 +150,7 @@ def told(missed: Missed, misses: Iterable[Miss]) -> Iterator[str]:
     by_category = {name: missed.counts(key) for key, name in missed.categories.items()}
     head = {
         "axis": "accuracy" if missed.accuracy else "recall",
-        "fakes": missed.instrument["fakes"],
+        "fakes": missed.instrument.fakes,
         "missed": len(missed),
         "untold": missed.untold,
         "outcomes": missed.counts(),

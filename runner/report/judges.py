@@ -18,8 +18,8 @@ from runner.report.console import counted, text
 
 def headline(ready: Regrade, where: str) -> str:
     """One line: whose answers, who grades them, how many, where it is recorded."""
-    about, experiment = ready.source.instrument["harness"], ready.experiment
-    data = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''}"
+    about, experiment = ready.source.instrument.harness, ready.experiment
+    data = f"{about.name}{' (synthetic)' if about.synthetic else ''}"
     answered = counted(len(ready.source.answered.intersection(ready.ids)), "question")
     sample = f" (a sample of {len(ready.source.answered)})" if experiment.run.sample is not None else ""
     return (

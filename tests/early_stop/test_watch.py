@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from scipy.special import beta
 
 from runner.cli import main
@@ -293,14 +294,14 @@ def test_watching_begins_only_where_the_gate_would_compare(tmp_path: Path) -> No
     instrument = run.instrument()
 
     def said(**changes: Any) -> str:
-        found = begin(run, run.experiment(), {**instrument, **changes})
+        found = begin(run, run.experiment(), replace(instrument, **changes))
         return found if isinstance(found, str) else found.note
 
     assert said().startswith("watched against 0-a by accuracy_abstain_wrong")
     assert "over conversations reaches 20" in said()
-    assert "not comparable with 0-a: judge.model" in said(rows={**instrument["rows"], "judge.model": "another"})
+    assert "not comparable with 0-a: judge.model" in said(rows={**instrument.rows, "judge.model": "another"})
     assert "judge x is a fake" in said(fakes=["judge x"])
-    pairs = {**instrument["harness"], "headline": "group_answer_sufficiency_f1"}
+    pairs = replace(instrument.harness, headline="group_answer_sufficiency_f1")
     assert "is a score of two questions, which no single row tells" in said(harness=pairs)
     rows = (tmp_path / "0-a" / "rows.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "0-a" / "rows.jsonl").write_text("".join(rows[:70]))

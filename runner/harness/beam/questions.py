@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.data.fields import FieldReader, kind
-from runner.data.literal import literal
+from runner.data.literal import parse_literal
 
 # Where an ability's gold lies. Questions are numbered in this order, which is that of the published files.
 GOLD: Final = {
@@ -66,7 +66,7 @@ def probes(
     """
     where = where.at(", questions")
     if isinstance(value, str):
-        value = literal(where, value)
+        value = parse_literal(where, value)
         met["questions told as a Python literal"] += 1
     by_ability = where.mapping(value, GOLD, ())
     found = []

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from runner.config import Dataset
 from runner.data.fields import FieldReader
-from runner.data.source import DataFiles, decode_json, in_folder, joined, locate, looked_at, published_name, read_bytes
+from runner.data.json_document import decode_json
+from runner.data.source import DataFiles, configured_path, in_folder, joined, locate, published_name, read_bytes
 from runner.data.tables import rows
 from runner.errors import DatasetError, Remedy
 
@@ -58,7 +59,7 @@ def find(benchmark: str, dataset: Dataset, more: Sequence[Dataset], size: str) -
     DatasetError
         When anything is missing, cannot be read or does not match its pin.
     """
-    path = looked_at(dataset.path) if dataset.path is not None else None
+    path = configured_path(dataset.path) if dataset.path is not None else None
     parts = [dataset, *more]
     if path is not None and path.is_dir():
         return _folder(benchmark, path, parts, size)

@@ -21,9 +21,10 @@ from typing import Any, Final
 
 from runner.config import Dataset
 from runner.data.fields import FieldReader, kind
+from runner.data.json_document import decode_json
 from runner.data.json_stream import records
 from runner.data.jsonl import json_lines
-from runner.data.source import DataFiles, check_pin, decode_json, own_copy, sha256_of, unreadable
+from runner.data.source import DataFiles, check_pin, own_copy, sha256_of, unreadable
 from runner.errors import DatasetError, Remedy
 
 LABELS: Final = ("entailment", "neutral", "contradiction")

@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from runner.data.source import DataFiles, decode_json, locate
+from runner.data.json_document import decode_json
+from runner.data.source import DataFiles, locate
 from runner.errors import DatasetError
 from runner.harness._base.gold_patches import Patch
 from runner.harness._base.published import Published

@@ -12,7 +12,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from runner.data.source import decode_json, read_bytes
+from runner.data.json_document import decode_json
+from runner.data.source import read_bytes
 from runner.errors import DatasetError
 
 _BRACKETS: Final = re.compile(r"\([^()]*\)")

@@ -25,7 +25,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from runner.config import HarnessConfig, Strict
-from runner.data.fields import one_line, some
+from runner.data.fields import first_few, one_line
 from runner.data.source import DataFiles, locate
 from runner.errors import ConfigError, DatasetError
 from runner.harness._base.contract import DatasetInfo, Harness
@@ -210,7 +210,7 @@ class RetrievalRecall(Harness):
     def caveats(self) -> list[str]:
         """Labels that lead nowhere: a misspelt key changes the denominator, and a run must not do that in silence."""
         found = [(count, what, where) for count, what, where in self._unresolved() if count]
-        return [f"{count} {what}: {some(where, 3)}" for count, what, where in found]
+        return [f"{count} {what}: {first_few(where, 3)}" for count, what, where in found]
 
     def check(self) -> list[str]:
         for _ in self.checked_scenarios():  # what a run would refuse is refused here, before any count
@@ -235,7 +235,9 @@ class RetrievalRecall(Harness):
             (len(unreturned), "queries relied on for a key that their search did not return", unreturned),
             *self._unresolved(),
         ]
-        lines += [f"{count} {what}" + (f": {some(where)}" if where else "") for count, what, where in traps if count]
+        lines += [
+            f"{count} {what}" + (f": {first_few(where)}" if where else "") for count, what, where in traps if count
+        ]
         used = sum(row.by_use for row in rows)
         if used:
             lines.append(
@@ -245,8 +247,8 @@ class RetrievalRecall(Harness):
 
     def _searched(self) -> str:
         if self._corpus_file is None:
-            names = [scenario.id for scenario in self.read()]
-            return f"asked of what is there already, only searched: {some(names)}; whether it has the keys is not known"
+            names = first_few([scenario.id for scenario in self.read()])
+            return f"asked of what is there already, only searched: {names}; whether it has the keys is not known"
         undated = sum(event.time is None for event in self._corpus)
         return (
             f"corpus sha256 {self._corpus_file.sha256}: {len(self._corpus)} memories"

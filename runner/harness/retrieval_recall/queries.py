@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from runner.data.fields import FieldReader, kind
-from runner.data.strict_json import Unsound, strictly
+from runner.data.strict_json import UnsoundJsonError, parse_strictly
 from runner.errors import DatasetError
 
 _KEYS: Final = ("keys", "relied_on", "used", "used_cited")
@@ -112,10 +112,10 @@ def objects(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, A
             continue
         at = FileLine(f"{source}, line {number}")
         try:
-            value = strictly(line)
+            value = parse_strictly(line)
         except RecursionError:
             raise at.fail("is nested too deeply") from None
-        except Unsound as error:
+        except UnsoundJsonError as error:
             raise at.fail(str(error)) from None
         except ValueError as error:
             raise at.fail(f"is no JSON ({str(error)[:80]})") from None
@@ -210,7 +210,7 @@ def _listed(at: FileLine, cell: str) -> list[Any]:
     if not cell.lstrip().startswith("["):
         return cell.split("|")
     try:
-        value = strictly(cell)
+        value = parse_strictly(cell)
     except (ValueError, RecursionError):
         raise at.fail('a list of keys that begins with [ must be JSON, such as ["a", "b"]') from None
     return at.list(value)

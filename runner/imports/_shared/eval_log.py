@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from runner.data.fields import listed, mapping
-from runner.data.source import DOCUMENT, Source, decode_json, document
+from runner.data.json_document import decode_json
+from runner.data.result_file import DOCUMENT, ResultFile, document
 from runner.errors import DatasetError
 
 
-def open_log(file: Source) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
+def open_log(file: ResultFile) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
     """The head of a log, and its samples one at a time.
 
     Raises
@@ -27,7 +28,7 @@ def open_log(file: Source) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str
     return head, ((where, mapping(item, where)) for where, item in places)
 
 
-def _zipped(file: Source) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
+def _zipped(file: ResultFile) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
     try:
         archive = zipfile.ZipFile(file.path)
         names = archive.namelist()
@@ -48,7 +49,7 @@ def _zipped(file: Source) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str,
     return head, samples()
 
 
-def _member(archive: zipfile.ZipFile, name: str, file: Source) -> Any:
+def _member(archive: zipfile.ZipFile, name: str, file: ResultFile) -> Any:
     """One JSON file of the archive, never more of it than a document may have."""
     where = f"{file.name}, {name[:80]}"
     try:

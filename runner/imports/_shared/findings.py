@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.imports import Results
 from runner.imports._shared.instrument import UNNAMED, Benchmark
 from runner.imports._shared.join import Question
@@ -17,7 +17,7 @@ from runner.types import ABSTAIN, CORRECT, LABELS, STATUSES, WRONG
 _SHOWN: Final = 8  # words of a vocabulary
 
 
-def findings(arm: Results, about: Benchmark, questions: Sequence[Question], files: Sequence[Source]) -> list[str]:
+def findings(arm: Results, about: Benchmark, questions: Sequence[Question], files: Sequence[ResultFile]) -> list[str]:
     """What the files of one arm hold, and where it differs from what they say of themselves."""
     stated = arm.stated if len(files) == 1 else {}
     total = len(questions)
@@ -78,7 +78,7 @@ def _categories(about: Benchmark, questions: Sequence[Question]) -> str:
     return ", ".join(f"{name} {counts[key]}" for name, key in zip(named, keys, strict=True))
 
 
-def _parts(arm: Results, files: Sequence[Source], total: int) -> Iterator[str]:
+def _parts(arm: Results, files: Sequence[ResultFile], total: int) -> Iterator[str]:
     """What each of several files brings, and how many questions one of them lacks."""
     if len(files) < 2:
         return

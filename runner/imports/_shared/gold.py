@@ -14,9 +14,9 @@ from runner.errors import DatasetError, UsageError
 from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import Patch, read_patches
 from runner.harness.locomo_qa.audit import audit_patch
+from runner.harness.locomo_qa.conversations import BENCHMARK, NAMES
 from runner.imports._shared.instrument import Benchmark
 from runner.imports._shared.join import Question
-from runner.imports._shared.locomo import HARNESS, NAMES
 from runner.record.instrument import UNKNOWN
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Gold
 from runner.types import Question as Asked
@@ -38,7 +38,7 @@ def patched(
         When a patch cannot be read, was written for other data, or gives an answer that nobody graded against.
     """
     with faults_of(about.name):
-        if about.name == HARNESS:
+        if about.name == BENCHMARK:
             patches = read_patches(files, lambda where, entry: audit_patch(where, entry, NAMES))
         else:
             patches = read_patches(files)

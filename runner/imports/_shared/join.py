@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct, field
 
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.errors import DatasetError
 from runner.imports import Given
 from runner.types import Gold
@@ -31,7 +31,7 @@ class Question(Struct, kw_only=True):
     reasons: list[str] = field(default_factory=list)
 
 
-def joined(given: Sequence[Given], files: Sequence[Source]) -> list[Question]:
+def joined(given: Sequence[Given], files: Sequence[ResultFile]) -> list[Question]:
     """Questions in order of first sight.
 
     One question answered in several files is answered again: a repeat. In one file it is an error, unless the file
@@ -48,7 +48,7 @@ def joined(given: Sequence[Given], files: Sequence[Source]) -> list[Question]:
     return [_question(name, items, files) for name, items in by_id.items()]
 
 
-def _question(name: str, items: list[Given], files: Sequence[Source]) -> Question:
+def _question(name: str, items: list[Given], files: Sequence[ResultFile]) -> Question:
     places = Counter((item.file, item.repeat) for item in items)
     for (file, repeat), count in places.items():
         if count > 1:

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from runner.config import load
 from runner.data.fields import slug
-from runner.data.source import Source, source
+from runner.data.result_file import ResultFile, result_file
 from runner.errors import DatasetError, Remedy, UsageError
 from runner.imports import Format, Results
 from runner.imports._shared.findings import counted, findings, known
 from runner.imports._shared.gold import compared, patched
 from runner.imports._shared.instrument import IMPORTED, Benchmark, benchmark, instrument
 from runner.imports._shared.join import Question, joined
+from runner.record.files import Instrument
 from runner.safe import mask
 from runner.stats.agreement import majority_label
 from runner.types import JUDGE_UNPARSEABLE, LABELS, Gold, Row, Texts
@@ -62,7 +63,7 @@ class Arm:
 
     name: str
     config: dict[str, Any]
-    instrument: dict[str, Any]
+    instrument: Instrument
     rows: list[Row]
     texts: list[Texts]
     source: dict[str, Any]
@@ -77,7 +78,7 @@ def prepared(form: Format, words: Sequence[str], wanted: Wanted) -> list[Arm]:
     UsageError
         When a file cannot be read or is not what it should be, or holds another number of questions than expected.
     """
-    files = [source(word) for word in words]
+    files = [result_file(word) for word in words]
     seen: dict[str, str] = {}
     for file in files:
         if file.sha256 in seen:
@@ -104,7 +105,7 @@ def _advice() -> Iterator[None]:
         raise DatasetError(f"{error}{_ADVICE[error.remedy]}") from None
 
 
-def _arm(form: Format, arm: Results, files: Sequence[Source], wanted: Wanted, name: str) -> Arm:
+def _arm(form: Format, arm: Results, files: Sequence[ResultFile], wanted: Wanted, name: str) -> Arm:
     questions = joined(arm.given, files)
     _understood(arm, questions)
     about = benchmark(wanted.harness or arm.harness or IMPORTED, arm.cluster, questions)
@@ -137,7 +138,7 @@ def _arm(form: Format, arm: Results, files: Sequence[Source], wanted: Wanted, na
             *findings(arm, about, questions, files),
             *arm.lines,
             *beside,
-            *known(recorded["rows"], arm.prompt),
+            *known(recorded.rows, arm.prompt),
         ],
     )
 

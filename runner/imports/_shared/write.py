@@ -11,6 +11,7 @@ from typing import Any
 from runner.analysis.summary import summarise
 from runner.config import cache_dir
 from runner.errors import RecordError, UsageError
+from runner.imports._shared.instrument import written
 from runner.imports._shared.prepare import Arm
 from runner.record import journal, provenance
 from runner.record.rundir import RunDir
@@ -42,12 +43,12 @@ def _write(arm: Arm, path: Path) -> None:
     begun = provenance.start()
     run.create(arm.config, cache_dir())
     try:
-        run.write_json("instrument.json", arm.instrument)
+        run.write_json("instrument.json", written(arm.instrument))
         _journal(run.texts_path, arm.texts)
         _journal(run.rows_path, arm.rows)
         sitting = {**begun, "ended": provenance.now()}
         run.write_json("provenance.json", {"import": arm.source, "found": arm.lines, "sittings": [sitting]})
-        run.write_json("summary.json", {"state": "complete", "reason": "", **summarise(run, arm.instrument)})
+        run.write_summary(summarise(run, arm.instrument), "complete")
     finally:
         run.release()
 

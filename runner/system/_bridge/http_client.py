@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from runner.config import Strict
+from runner.data.strict_json import refuse_constant
 from runner.errors import ConfigError
 from runner.http import HttpFault, Policy, Reply, Throttle, call, is_loopback, start_of, throttle_of, unusable
 from runner.safe import hide_value_of, mask
@@ -217,7 +218,7 @@ def json_of(reply: Reply, where: str) -> Any:
     if not reply.body.strip():
         raise BridgeError(f"{where} answers with an empty body (HTTP {reply.status})")
     try:
-        return json.loads(reply.body, parse_constant=_no_constant)
+        return json.loads(reply.body, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         kind = reply.headers.get("content-type", "").partition(";")[0]
         raise BridgeError(
@@ -229,10 +230,6 @@ def is_page(reply: Reply) -> bool:
     """Return whether an answer is a page for people (a proxy's, a login's), whatever its status says."""
     kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind in ("text/html", "application/xhtml+xml")
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _cause(error: BaseException) -> str:

@@ -12,8 +12,9 @@ import asyncio
 import itertools
 import json
 import logging
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
+from runner.data.strict_json import refuse_constant
 from runner.http import start_of
 from runner.process import exit_of
 from runner.safe import mask
@@ -134,7 +135,7 @@ class JsonLinesClient:
         if self.why or not line.strip():
             return None
         try:
-            answer = json.loads(line, parse_constant=_no_constant)
+            answer = json.loads(line, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             return self._stray(f"printed on stdout what is no JSON (use stderr for everything else): {start_of(line)}")
         if not isinstance(answer, dict):
@@ -194,7 +195,3 @@ def _refusal(answer: Answer) -> str:
     if answer.get("ok") is not False:
         return f'the answer has no "ok": true, but {start_of(json.dumps(answer), 120)}'
     return start_of(error, 300) if isinstance(error, str) and error.strip() else "refused without saying why"
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")

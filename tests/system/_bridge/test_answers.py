@@ -23,12 +23,13 @@ from tests.support.bridging import (
     broken,
     drive,
     history,
+    http_arm,
     opened,
     script,
     store,
 )
+from tests.support.scripted_server import server
 from tests.system.stand_ins.loom_server import serving
-from tests.system.test_http import http_arm, server
 
 ASKED = Query(text="What landed beside the quarry?", now=START, k=3, mode="default")
 USAGE = {"input_tokens": "usage.in", "output_tokens": "usage.out", "usd": "cost"}
