@@ -401,7 +401,7 @@ def test_memory_does_not_grow_with_the_misses(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         missed = Missed(RunDir(run))
-        pieces = sum(len(piece) for piece in failures.told(missed, missed.misses()))
+        pieces = sum(len(piece) for piece in failures.failures_json(missed, missed.misses()))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
