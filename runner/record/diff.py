@@ -48,17 +48,3 @@ def _change(one: Any, two: Any) -> float | None:
     if isinstance(one, int | float) and isinstance(two, int | float) and max(abs(one), abs(two)) < _TOO_LARGE:
         return float(two - one)
     return None
-
-
-def markdown(rows: list[dict[str, Any]], a: str, b: str) -> str:
-    """The rows as a GitHub table, cells escaped."""
-    lines = [f"| | key | {_cell(a)} | {_cell(b)} | change |", "|---|---|---|---|---|"]
-    for row in rows:
-        change = "" if row["change"] is None else f"{row['change']:+.6g}"
-        lines.append(f"| {row['section']} | {_cell(row['key'])} | {_cell(row['a'])} | {_cell(row['b'])} | {change} |")
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

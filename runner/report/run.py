@@ -1,4 +1,4 @@
-"""One run on the terminal: what it is before it starts, its metrics by category when it ends."""
+"""The table of one run: its metrics by category, and what a person must know beside them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNDECLARED = "capabilities_undeclared"  # the flag of a row whose system left s
 
 
 def headline(ready: PreparedExperiment, where: str) -> str:
-    """One line: which arm, on what, how much, where it is recorded."""
+    """Return one line: which arm, on what, how much, where it is recorded."""
     experiment, census = ready.experiment, ready.census
     data = f"{experiment.harness.name}{' (synthetic)' if ready.harness.synthetic else ''}"
     models = "" if experiment.axis == "recall" else f", reader {experiment.reader.name}, judge {experiment.judge.name}"
@@ -35,7 +35,7 @@ def headline(ready: PreparedExperiment, where: str) -> str:
 
 
 def run_table(run: RunDir) -> Group:
-    """Metrics by category, then what a person must know beside them."""
+    """Return metrics by category, then what a person must know beside them."""
     instrument = run.instrument()
     summary = summary_of(run, instrument)
     rows, about = instrument.rows, instrument.harness
@@ -67,7 +67,7 @@ def run_table(run: RunDir) -> Group:
 
 
 def _smoke(run: RunDir) -> list[Text]:
-    """Of a benchmark with thresholds: one line each, and what keeps the test from passing beside them."""
+    """Return a line per threshold of a smoke test, and what keeps it from passing."""
     smoke = smoke_of(run)
     if smoke is None:
         return []
@@ -75,7 +75,7 @@ def _smoke(run: RunDir) -> list[Text]:
 
 
 def watched(run: RunDir, summary: Figures) -> list[str]:
-    """Of an arm with ``run.stop_when_decided``: against whom it was watched, or why not, and whether it stopped."""
+    """Return lines on ``run.stop_when_decided``: against whom the arm was watched, or why not, and if it stopped."""
     lines = []
     for entry in watched_so_far(run.read_json("provenance.json"))[-1:]:
         if "not" in entry:
@@ -89,9 +89,9 @@ def watched(run: RunDir, summary: Figures) -> list[str]:
 
 
 def footnotes(instrument: Instrument, summary: Figures, undeclared: Sequence[str] = ()) -> list[str]:
-    """Fakes, errors, flags, cost and time: one line each, only what there is.
+    """Return fakes, errors, flags, cost and time: one line each, only what there is.
 
-    ``undeclared``: what the system did not say of itself, so that the careful was assumed.
+    ``undeclared``: capabilities that the system did not declare, so that the careful value was assumed.
     """
     lines = []
     if instrument.fakes:

@@ -23,7 +23,7 @@ _STYLES = {
 
 
 def gate_tables(gate: SweepVerdict) -> Lines:
-    """Every group of a sweep as a table with its notes, then the outcome."""
+    """Return every group of a sweep as a table with its notes, then the outcome."""
     parts: list[Any] = []
     for group in gate.groups:
         parts += _group(group)
@@ -99,7 +99,7 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
 
 
 def pair_notes(pair: Comparison) -> list[str]:
-    """What stands below the table for one pair: why refused, which interval decided, warnings, power, bounds."""
+    """Return the lines below the table for one pair: why refused, which interval decided, warnings, bounds."""
     lines = []
     if pair.outcome in ("refused", "incomplete", "unmeasurable", "null"):
         if pair.comparability.confounds:
@@ -151,7 +151,7 @@ def _evidence(verdict: Verdict) -> str:
 
 
 def _beside(pair: Comparison) -> str:
-    """What says whether a change of label was the retrieval's, and the rank test over repeats."""
+    """Return how much retrieval was identical, and the rank test over repeats."""
     told = ""
     if pair.identical_share is not None:
         told += f"; identical retrieval {pair.identical_share:.0%}"

@@ -139,6 +139,8 @@ def test_the_map_itself_is_untrusted(tmp_path: Path) -> None:
         ("!!python/object:os.system {}", "not YAML"),
         ("- a", "expected an object"),
         ("a: [", "not YAML"),
+        ("id: a\nid: b\n", r"not YAML \(the key 'id' stands twice \(line 2\)\)"),
+        ("id: &x a\nlabel: *x\n", r"aliases \(\*name\) are not read \(line 2\)"),
     ):
         bad = tmp_path / "bad.yaml"
         bad.write_text(text)

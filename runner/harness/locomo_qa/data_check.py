@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from runner.data.fields import some
+from runner.data.fields import first_few
 from runner.harness._base.data_check import count_line
 from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, QaItem
 
@@ -57,6 +57,6 @@ def check_lines(conversations: Sequence[Conversation]) -> list[str]:
     ]
     lines.append(
         f"question texts asked twice: {len(repeated)}; across categories, with contradictory gold: {len(crossing)}"
-        + (f" ({some(crossing)})" if crossing else "")
+        + (f" ({first_few(crossing)})" if crossing else "")
     )
     return lines
