@@ -118,7 +118,7 @@ class JudgeTable:
         }
 
 
-def sharing(runs: Sequence[RunDir]) -> list[list[RunDir]]:
+def runs_by_answers(runs: Sequence[RunDir]) -> list[list[RunDir]]:
     """Runs by the answers that they grade: one list for every set of answers that was graded again."""
     told: list[tuple[RunDir, bool]] = []
     for run in runs:
@@ -143,7 +143,7 @@ def judge_tables(runs: Sequence[RunDir], reference: str | None = None) -> list[J
     UsageError
         When no such set has a judge of that name.
     """
-    groups = [group for group in sharing(runs) if len(group) > 1]
+    groups = [group for group in runs_by_answers(runs) if len(group) > 1]
     if reference is not None:
         known = [name for group in groups for name in _names(group)]
         if not any(_position(group, reference) is not None for group in groups):

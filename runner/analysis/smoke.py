@@ -161,7 +161,7 @@ def _first_error(run: RunDir) -> str:
     return next((" ".join(f"{name}, {error}".split())[:_SHOWN] for name, error in failed.items()), "")
 
 
-def over(code: int, smokes: Iterable[Smoke | None]) -> int:
+def exit_code_of_sweep(code: int, smokes: Iterable[Smoke | None]) -> int:
     """The exit code of a sweep: a failed smoke test of any job before all, then what the gate says.
 
     Parameters

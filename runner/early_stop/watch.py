@@ -67,7 +67,7 @@ def caution(clusters: int, unit: str) -> str | None:
     )
 
 
-def watched_so_far(provenance: Mapping[str, Any]) -> list[dict[str, Any]]:
+def watch_entries(provenance: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the record of a run says of each sitting: against whom it was watched, or why not."""
     found = provenance.get("watched")
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
@@ -140,11 +140,11 @@ class Watch:
         """Why the arm stops. Needs a crossing."""
         crossing = self.signs.crossing
         assert crossing is not None
-        said = told(crossing.wins, crossing.losses, crossing.ties, crossing.e_value, unit)
+        said = standing(crossing.wins, crossing.losses, crossing.ties, crossing.e_value, unit)
         return Decided(f"decided early against {against}: {said}", crossing.to_dict())
 
 
-def told(wins: int, losses: int, ties: int, e_value: float, unit: str) -> str:
+def standing(wins: int, losses: int, ties: int, e_value: float, unit: str) -> str:
     """An e-value in words."""
     counts = f"{wins} {unit}{'' if wins == 1 else 's'} won, {losses} lost" + (f", {ties} tied" if ties else "")
     return f"{counts}, e-value {e_value:.3g} ({STOPS_AT:.0f} decides)"

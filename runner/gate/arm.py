@@ -23,6 +23,15 @@ PUBLISHED: Final = "published_"  # prefix of a metric against the gold as publis
 
 
 @dataclass(frozen=True)
+class RunRecord:
+    """A run with its config and its instrument, each read once."""
+
+    run: RunDir
+    config: dict[str, Any]
+    instrument: Instrument
+
+
+@dataclass(frozen=True)
 class Arm:
     """One recorded run, opened for a gate."""
 
@@ -142,23 +151,36 @@ class Arm:
         }
 
 
-def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
-    """Read a recorded run for a gate.
+def read_record(run: RunDir) -> RunRecord:
+    """Read the config and the instrument of a run.
+
+    Raises
+    ------
+    RecordError
+        When one of them cannot be read.
+    """
+    instrument = run.instrument()
+    return RunRecord(run, run.experiment().model_dump(mode="json"), instrument)
+
+
+def open_arm(source: RunDir | RunRecord, name: str, settings: GateConfig) -> Arm:
+    """Read a recorded run for a gate; of a :class:`RunRecord` only the rows and the summary.
 
     Raises
     ------
     UsageError
         When the run has no such metric.
     """
-    instrument = run.instrument()
+    record = source if isinstance(source, RunRecord) else read_record(source)
+    run, instrument = record.run, record.instrument
     metric = instrument.harness.headline if settings.metric == "auto" else settings.metric
     metrics = metrics_of(instrument.harness)
     made = metrics.pair(metric)
     parts = question_pairs.parts(made) if made else () if metric == ACCURACY else (metric, PUBLISHED + metric)
     data = columns(run, parts)
-    _whole(run, instrument, data)
+    _check_slice(run, instrument, data)
     if made is not None:
-        data = question_pairs.joined(data, made, metric, PUBLISHED + metric)
+        data = question_pairs.with_pair_values(data, made, metric, PUBLISHED + metric)
     if metric == ACCURACY and instrument.axis == "recall":
         raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")
     summary = summary_of(run, instrument)
@@ -170,11 +192,11 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
                 f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
             )
     if metric != ACCURACY:
-        _comparable(run, metrics, metric, data)
-    return Arm(name, run, run.experiment().model_dump(mode="json"), instrument, summary, metric, settings, data)
+        _check_shares(run, metrics, metric, data)
+    return Arm(name, run, record.config, instrument, summary, metric, settings, data)
 
 
-def _comparable(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None:
+def _check_shares(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None:
     """Hold a metric against what a gate compares: shares of which more is better.
 
     Raises
@@ -202,7 +224,7 @@ def _comparable(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None
         )
 
 
-def _whole(run: RunDir, instrument: Instrument, data: Columns) -> None:
+def _check_slice(run: RunDir, instrument: Instrument, data: Columns) -> None:
     """Hold the rows against the slice that the instrument pins.
 
     Raises

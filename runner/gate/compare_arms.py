@@ -11,7 +11,7 @@ from runner.config import GateConfig
 from runner.gate.arm import PUBLISHED, Arm
 from runner.gate.comparison import Comparison
 from runner.gate.declarations import doubts, remedy
-from runner.gate.early_stop import not_watched, of_the_same_questions, replay_watch
+from runner.gate.early_stop import not_watched, replay_watch, restricted_to
 from runner.gate.refusals import bounds, conclude, too_many_lost
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
@@ -55,11 +55,11 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     pair.notes += not_watched(b)
     unfinished = [arm for arm in (a, b) if arm.state != "complete"]
     if unfinished and (early is None or early.crossing is None):
-        pair.notes += [] if early is None else [f"watched, and not decided: {early.told}"]
+        pair.notes += [] if early is None else [f"watched, and not decided: {early.standing}"]
         pair.outcome, pair.reason = "incomplete", "; ".join(f"{arm.name}: {arm.reason}" for arm in unfinished)
         return pair
     if early is not None and early.left:
-        a = of_the_same_questions(a, b)
+        a = restricted_to(a, b)
     for what in ("cluster", "category"):
         if np.array_equal(a.data.ids, b.data.ids) and not a.data.alike(b.data, what):
             pair.reason = f"not comparable: the runs give one question another {what}; a record is damaged"
@@ -68,11 +68,11 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
         lost = len(np.setxor1d(a.data.ids, b.data.ids, assume_unique=True))
         pair.reason = f"not comparable: {lost} questions are in one run only, although the slices have one hash"
         return pair
-    pair = _judge(pair, a, b, settings)
+    pair = _decide(pair, a, b, settings)
     return pair if early is None else early.conclude(pair)
 
 
-def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison:
+def _decide(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     """The statistics of a pair whose columns line up, row by row."""
     values_a, values_b = a.values, b.values
     ok = a.data.ok & b.data.ok

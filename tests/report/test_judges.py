@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from runner.analysis.judge_table import JudgeTable, judge_table, judge_tables, sharing
+from runner.analysis.judge_table import JudgeTable, judge_table, judge_tables, runs_by_answers
 from runner.errors import UsageError
 from runner.record.rundir import RunDir
 from runner.report.judges import judge_tables as printed
@@ -90,10 +90,10 @@ def test_runs_are_grouped_by_their_answers(tmp_path: Path) -> None:
         for name, answers in (("a", "A"), ("b", "B"), ("c", "A"), ("d", "D"))
     }
     other = graded(tmp_path / "src", "first", items, answers=None)
-    groups = [[run.path.name for run in group] for group in sharing([*runs.values(), other])]
+    groups = [[run.path.name for run in group] for group in runs_by_answers([*runs.values(), other])]
     assert groups == [["a", "c"], ["b"], ["d"]]
     assert [list(table.judges) for table in judge_tables(list(runs.values()))] == [["ja", "jc"]]
-    assert sharing([other, RunDir(tmp_path / "nowhere")]) == []
+    assert runs_by_answers([other, RunDir(tmp_path / "nowhere")]) == []
 
 
 def test_errors_of_either_side_are_left_out_and_counted(tmp_path: Path) -> None:
