@@ -46,7 +46,7 @@ class ProbingQuestion:
 def probes(
     where: FieldReader, value: object, known: Mapping[int, list[str]], met: Counter[str]
 ) -> tuple[ProbingQuestion, ...]:
-    """The questions of a chat, by ability.
+    """Return the questions of a chat, by ability.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _probe(
 
 
 def _gold(where: FieldReader, value: object, met: Counter[str]) -> str:
-    """The ideal answer, which may be empty: the points are what is graded. A list is told in lines."""
+    """Return the ideal answer, which may be empty, since the points are graded. A list becomes lines."""
     if value in (None, "", []):
         met["ideal answers that are empty"] += 1
         return ""
@@ -127,7 +127,7 @@ def _shape(cited: object) -> str:
 
 
 def _cited(where: FieldReader, value: object) -> Iterator[int]:
-    """Message ids of a list, of lists in it, of a mapping of lists, or of nothing."""
+    """Yield the message ids of a list, of lists in it, of a mapping of lists, or of nothing."""
     if value is None:
         return
     if isinstance(value, dict):

@@ -127,7 +127,7 @@ class LocomoQA(Published):
         return metrics
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """``locomo_f1``, the official lexical score: Porter-stemmed token F1 by the rule of the category."""
+        """Return ``locomo_f1``, the official lexical score: Porter-stemmed token F1 by the rule of the category."""
         gold = question.gold.answers[0] if question.gold.answers else ""
         return {"locomo_f1": locomo_f1(answer, gold, int(question.category))}
 

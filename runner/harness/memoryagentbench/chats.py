@@ -91,7 +91,7 @@ def labelled(where: FieldReader, value: object) -> Iterator[str]:
     Raises
     ------
     DatasetError
-        On a label that is neither true nor false nor null, and on what is no list of turns.
+        On a label that is neither true nor false nor null, and on anything but a list of turns.
     """
     if isinstance(value, Mapping):
         if value.get(LABEL) not in (True, False, None) or type(value.get(LABEL)) is int:

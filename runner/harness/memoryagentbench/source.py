@@ -31,7 +31,7 @@ class RowFiles(DataFiles):
 
 
 def columns(names: Sequence[str]) -> list[str]:
-    """Those of a Parquet file's columns that are read."""
+    """Return the columns of a Parquet file that are read."""
     return [name for name in names if name in COLUMNS]
 
 

@@ -62,17 +62,17 @@ class RetrievalRecall(Harness):
 
     def __init__(self, config: HarnessConfig) -> None:
         super().__init__(config)
-        found = []
+        problems = []
         if self.settings.namespace is not None and self.settings.corpus is not None:
-            found.append(f"harness.settings: names a namespace and a corpus; keep one of {_WHERE}")
+            problems.append(f"harness.settings: names a namespace and a corpus; keep one of {_WHERE}")
         if self.settings.corpus_sha256 is not None and self.settings.corpus is None:
-            found.append(
+            problems.append(
                 "harness.settings.corpus_sha256: pins a corpus that is not there; name harness.settings.corpus"
             )
         if config.patches:
-            found.append("harness.patches: retrieval_recall takes no gold patches; mend the labels themselves")
-        if found:
-            raise ConfigError(found)
+            problems.append("harness.patches: retrieval_recall takes no gold patches; mend the labels themselves")
+        if problems:
+            raise ConfigError(problems)
 
     # --- the data --------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class RetrievalRecall(Harness):
 
     @cached_property
     def _rows(self) -> list[Labelled]:
-        """The labels, each with where it is asked.
+        """Read the labels, each with where it is asked.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class RetrievalRecall(Harness):
         return frozenset(self.categories)
 
     def dataset(self) -> DatasetInfo:
-        """The labels; with a corpus its digest stands in the version, and it must be pinned too to be called so."""
+        """Return the identity of the labels; a corpus adds its digest to the version and counts for ``pinned``."""
         rows, file, corpus = self._rows, self._file, self._corpus_file
         version = [self.config.dataset.version or f"{len(rows)} labelled queries"]
         if corpus is not None:
@@ -183,7 +183,7 @@ class RetrievalRecall(Harness):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """The profile over keys (a corpus that is there) or over sources (one that was written), and ``best_cos_rank``.
+        """Return the profile over keys (of an existing corpus) or sources (of one that was written), and ``best_cos_rank``.
 
         All are ``None`` for a query without a labelled key that could be found.
         """
@@ -208,7 +208,7 @@ class RetrievalRecall(Harness):
     # --- counts ----------------------------------------------------------------------------------------------------
 
     def caveats(self) -> list[str]:
-        """Labels that lead nowhere: a misspelt key changes the denominator, and a run must not do that in silence."""
+        """Return the labels that lead nowhere, since a misspelt key changes the denominator."""
         found = [(count, what, where) for count, what, where in self._unresolved() if count]
         return [f"{count} {what}: {first_few(where, 3)}" for count, what, where in found]
 
