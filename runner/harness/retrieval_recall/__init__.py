@@ -183,7 +183,7 @@ class RetrievalRecall(Harness):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """Return the profile over keys (of an existing corpus) or sources (of one that was written), and ``best_cos_rank``.
+        """Return the profile over keys (existing corpus) or sources (written corpus), and ``best_cos_rank``.
 
         All are ``None`` for a query without a labelled key that could be found.
         """
