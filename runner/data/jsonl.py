@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from runner.data.fields import kind, mapping
 from runner.data.json_document import decode_json
-from runner.data.result_file import ResultFile, document
+from runner.data.result_file import ResultFile, read_document
 from runner.data.source import unreadable
 from runner.errors import DatasetError, Remedy
 
@@ -61,7 +61,7 @@ def objects(file: ResultFile) -> Iterator[tuple[str, dict[str, Any]]]:
         When the file is neither, or holds anything but objects.
     """
     if not _begins_as_lines(file):
-        found = document(file)
+        found = read_document(file)
         if not isinstance(found, list):
             raise DatasetError(f"{file.name}: expected a list of objects or JSON lines, found {kind(found)}")
         for number, item in enumerate(found):

@@ -26,7 +26,7 @@ class ResultFile:
     size: int
 
 
-def result_file(word: str) -> ResultFile:
+def open_result_file(word: str) -> ResultFile:
     """Return a file by its name on the command line, hashed.
 
     Raises
@@ -51,7 +51,7 @@ def result_file(word: str) -> ResultFile:
     return ResultFile(path, path.name, sha, size)
 
 
-def document(file: ResultFile, *, nan_is_null: bool = False) -> Any:
+def read_document(file: ResultFile, *, nan_is_null: bool = False) -> Any:
     """Decode a file of results that is one JSON document, as :func:`decode_json` does.
 
     Raises

@@ -4,9 +4,9 @@ To add a format: ``runner/imports/NAME.py`` with a class that subclasses :class:
 a section of ``docs/imports.md``. Nothing else: the module is imported on demand from the validated name. What
 several formats share is in ``_shared/``.
 
-A format reads files and tells what they say, one :class:`Given` per graded answer. It never grades, and leaves out what
-the files do not tell. What follows is the same for every format: joining by id, duplicates, missing questions, gold
-patches, and the instrument, in which everything that no file proves is ``unknown``.
+A format reads files into :class:`Given` objects. It never grades, and leaves out what the files do not tell. The
+rest is the same for every format: joining by id, duplicates, missing questions, gold patches, and the instrument, in
+which everything that no file proves is ``unknown``.
 """
 
 from __future__ import annotations

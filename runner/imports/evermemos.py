@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.data.fields import field, gold, identifier, listed, mapping, optional, text, word
-from runner.data.result_file import ResultFile, document
+from runner.data.result_file import ResultFile, read_document
 from runner.errors import DatasetError
 from runner.harness.locomo_qa.conversations import BENCHMARK, NAMES
 from runner.harness.locomo_qa.format import ADVERSARIAL
@@ -31,7 +31,7 @@ class EverMemOS(Format):
         outside: set[str] = set()
         facts: dict[str, set[str]] = {"answer_model": set(), "judge_model": set(), "answer_prompt": set()}
         for number, file in enumerate(files):
-            whole = mapping(document(file), file.name)
+            whole = mapping(read_document(file), file.name)
             for user, items in field(whole, "detailed_results", file.name, mapping).items():
                 for position, item in enumerate(listed(items, f"{file.name}, {user}")):
                     where = f"{file.name}, {user}, entry {position}"
@@ -86,7 +86,7 @@ def _question(item: dict[str, Any], where: str, user: str, file: int, outside: s
 
 
 def _state(found: Results, whole: dict[str, Any], about: dict[str, Any]) -> None:
-    """What the file says of itself; sums over files, and the number of repeats of the last."""
+    """Note what the file says of itself; sums over files, and the number of repeats of the last."""
     for ours, value in (("questions", whole.get("total_questions")), ("correct", whole.get("correct"))):
         if isinstance(value, int) and not isinstance(value, bool):
             found.stated[ours] = found.stated.get(ours, 0) + value

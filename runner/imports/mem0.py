@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runner.data.fields import field, gold, listed, mapping, optional, text, word
-from runner.data.result_file import ResultFile, document
+from runner.data.result_file import ResultFile, read_document
 from runner.errors import DatasetError
 from runner.harness.locomo_qa.conversations import BENCHMARK, CONVERSATIONS, NAMES
 from runner.harness.locomo_qa.format import ADVERSARIAL
@@ -29,7 +29,7 @@ class Mem0(Format):
     def read(self, files: Sequence[ResultFile]) -> list[Results]:
         lists: list[tuple[int, str, int, list[Any]]] = []
         for number, file in enumerate(files):
-            for key, items in mapping(document(file), file.name).items():
+            for key, items in mapping(read_document(file), file.name).items():
                 where = f"{file.name}, conversation {key[:20]}"
                 if not key.isascii() or not key.isdigit() or len(key) > 4 or int(key) >= len(NAMES):
                     raise DatasetError(f"{where}: expected the position of a LoCoMo conversation, 0 to 9")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runner.data.fields import field, gold, identifier, listed, mapping, optional, text, word
-from runner.data.result_file import ResultFile, document
+from runner.data.result_file import ResultFile, read_document
 from runner.errors import DatasetError
 from runner.harness.locomo_qa.conversations import BENCHMARK
 from runner.harness.locomo_qa.format import ADVERSARIAL
@@ -41,7 +41,7 @@ class MemoryBench(Format):
         found = Results([])
         facts: dict[str, set[str]] = {"benchmark": set(), "provider": set(), "judge": set(), "answeringModel": set()}
         for number, file in enumerate(files):
-            whole = mapping(document(file), file.name)
+            whole = mapping(read_document(file), file.name)
             for key, values in facts.items():
                 values.add(text(whole.get(key), f"{file.name}, {key}"))
             benchmark = text(whole.get("benchmark"), file.name).lower()

@@ -10,7 +10,7 @@ import pytest
 from runner.data.json_document import decode_json
 from runner.data.json_stream import members, records
 from runner.data.jsonl import json_lines, objects
-from runner.data.result_file import document, result_file
+from runner.data.result_file import open_result_file, read_document
 from runner.data.strict_json import SurrogateGuard, UnsoundJsonError, parse_strictly
 from runner.errors import DatasetError, Remedy
 from runner.harness._base.faults import faults_of
@@ -47,13 +47,13 @@ def test_the_whole_and_the_stream_and_the_line_agree(tmp_path: Path, text: str, 
     (tmp_path / "list.json").write_bytes(whole)
     (tmp_path / "members.json").write_bytes(b'{"topic": ' + whole + b"}")
     (tmp_path / "lines.jsonl").write_bytes(b'{"item": ' + whole + b"}\n")
-    listed, lines = result_file(str(tmp_path / "list.json")), result_file(str(tmp_path / "lines.jsonl"))
+    listed, lines = open_result_file(str(tmp_path / "list.json")), open_result_file(str(tmp_path / "lines.jsonl"))
     readers = [
         lambda: decode_json("it", whole),
         lambda: list(records(tmp_path / "list.json")),
         lambda: [value for _, value in members(tmp_path / "members.json", "it is another")],
         lambda: [item for _, value in json_lines(tmp_path / "lines.jsonl") for item in value["item"]],
-        lambda: document(listed),  # results of another harness
+        lambda: read_document(listed),  # results of another harness
         lambda: [item for _, value in objects(lines) for item in value["item"]],
     ]
     if says is None:

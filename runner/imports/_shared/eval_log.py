@@ -1,4 +1,4 @@
-"""The container of an Inspect log: one JSON document, or a ZIP of them whose parts are read one at a time."""
+"""Open an Inspect log: one JSON document, or a ZIP of them whose parts are read one at a time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from runner.data.fields import listed, mapping
 from runner.data.json_document import decode_json
-from runner.data.result_file import DOCUMENT, ResultFile, document
+from runner.data.result_file import DOCUMENT, ResultFile, read_document
 from runner.errors import DatasetError
 
 
 def open_log(file: ResultFile) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
-    """The head of a log, and its samples one at a time.
+    """Read the head of a log, and its samples one at a time.
 
     Raises
     ------
@@ -22,7 +22,7 @@ def open_log(file: ResultFile) -> tuple[dict[str, Any], Iterator[tuple[str, dict
     """
     if zipfile.is_zipfile(file.path):
         return _zipped(file)
-    head = mapping(document(file, nan_is_null=True), file.name)
+    head = mapping(read_document(file, nan_is_null=True), file.name)
     items = listed(head.pop("samples", None), f"{file.name}, samples")
     places = ((f"{file.name}, sample {n}", item) for n, item in enumerate(items))
     return head, ((where, mapping(item, where)) for where, item in places)
@@ -50,7 +50,7 @@ def _zipped(file: ResultFile) -> tuple[dict[str, Any], Iterator[tuple[str, dict[
 
 
 def _member(archive: zipfile.ZipFile, name: str, file: ResultFile) -> Any:
-    """One JSON file of the archive, never more of it than a document may have."""
+    """Read one JSON file of the archive, never more of it than a document may have."""
     where = f"{file.name}, {name[:80]}"
     try:
         with archive.open(name) as part:

@@ -16,7 +16,7 @@ from runner import harness as harnesses
 from runner.config import HarnessConfig
 from runner.errors import ConfigError, DatasetError
 from runner.imports import Results
-from runner.imports._shared.join import Question
+from runner.imports._shared.join import ImportedQuestion
 from runner.record import instrument as instruments
 from runner.record.files import CensusCounts, HarnessFacts, Instrument
 from runner.record.id_set import IdSet
@@ -29,7 +29,7 @@ UNNAMED: Final = "all"  # the category of questions without one
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What the questions belong to: categories by id, which of them the headline counts, what a cluster is."""
+    """A benchmark as an import knows it: categories by id, which of them the headline counts, what a cluster is."""
 
     name: str
     categories: dict[str, str]
@@ -38,8 +38,8 @@ class Benchmark:
     synthetic: bool = False
 
 
-def benchmark(name: str, cluster: str, questions: Sequence[Question]) -> Benchmark:
-    """The benchmark of that name; the categories of ``questions`` become its ids.
+def describe_benchmark(name: str, cluster: str, questions: Sequence[ImportedQuestion]) -> Benchmark:
+    """Return the benchmark of that name; the categories of ``questions`` become its ids.
 
     A harness that exists here says which categories there are and which are comparable. Without one, the categories
     are those of the files, and all of them count.
@@ -72,7 +72,9 @@ def benchmark(name: str, cluster: str, questions: Sequence[Question]) -> Benchma
     return Benchmark(name, categories, sorted({*built.comparable, *unnamed}), built.cluster, built.synthetic)
 
 
-def instrument(about: Benchmark, arm: Results, questions: Sequence[Question], known: dict[str, Any]) -> Instrument:
+def instrument(
+    about: Benchmark, arm: Results, questions: Sequence[ImportedQuestion], known: dict[str, Any]
+) -> Instrument:
     """Return the instrument of an imported arm.
 
     Parameters
@@ -139,7 +141,7 @@ def written(instrument: Instrument) -> dict[str, Any]:
     return {**plain, "harness": {name: plain["harness"][name] for name in _TOLD}}
 
 
-def content_of(questions: Sequence[Question]) -> str | None:
+def content_of(questions: Sequence[ImportedQuestion]) -> str | None:
     """Digest of what was asked and what was right, whatever the order; ``None`` where a file does not tell all of it.
 
     Sha256 over one line of JSON a question, ``[id, question, gold answers, abstain]``, sorted by id. Two imports of the
