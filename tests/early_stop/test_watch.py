@@ -25,7 +25,7 @@ from runner.gate.sweep import gate
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import Job, write_plan
 from runner.types import Row
-from tests.conftest import command_environment
+from tests.support.commands import CommandLine, command_environment
 from tests.support.recorded import answered, arm_config, write_run
 from tests.support.servers import Stub
 
@@ -51,17 +51,12 @@ def rows_of(run: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def decided(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def decided(
+    tmp_path_factory: pytest.TempPathFactory, command_line: CommandLine
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """Nothing against BM25 over 60 scenarios: recall 0 against about .65, decided after seven of them."""
     folder = tmp_path_factory.mktemp("decided")
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", "-m", "+arm=no_memory,bm25", WATCHED, *SMALL],
-        cwd=folder,
-        env=command_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = command_line.run("-m", "+arm=no_memory,bm25", WATCHED, *SMALL, cwd=folder)
     return folder / "sweep", done
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from runner.record.rundir import RunDir
 from runner.report import failures
 from runner.score.failure_stage import STAGES
 from runner.types import GOLD_EXCLUDED, NO_SOURCE_OF_TRUTH, Gold, Hit, Passage, Row, Texts
-from tests.conftest import command_environment
+from tests.support.commands import CommandLine
 from tests.support.recorded import answered, arm_config, write_run
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -353,17 +352,11 @@ def test_runs_of_other_questions_do_not_move(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sweep(tmp_path_factory: pytest.TempPathFactory, command_line: CommandLine) -> Path:
     folder = tmp_path_factory.mktemp("real")
     words = ["-m", "+arm=bm25,oracle", "reader=extractive_fake", "judge=lexical_fake", "hydra.sweep.dir=sweep"]
     small = ["harness.settings.scenarios=12", "harness.settings.questions=4"]
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", *words, *small],
-        cwd=folder,
-        env=command_environment(MEMORY_RUNNER_CACHE=str(folder / "cache")),
-        capture_output=True,
-        check=False,
-    )
+    done = command_line.run(*words, *small, cwd=folder, MEMORY_RUNNER_CACHE=str(folder / "cache"))
     assert done.returncode in (1, 5), done.stderr
     return folder / "sweep"
 
