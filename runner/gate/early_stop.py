@@ -61,8 +61,8 @@ class ReplayedWatch:
         crossing = self.crossing
         if crossing is None:
             pair.notes.append(
-                f"watched while it ran and never decided ({self.standing}): the interval decides; two chances raise false "
-                f"passes from 2.5 % to about 3.5 %"
+                f"watched while it ran and never decided ({self.standing}): the interval decides; two chances raise "
+                f"false passes from 2.5 % to about 3.5 %"
             )
             return pair
         if pair.outcome not in _JUDGED:  # what forbids a verdict forbids this one
