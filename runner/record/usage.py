@@ -29,7 +29,7 @@ def add(total: Usage | None, usage: Usage) -> Usage:
 
 
 def impossible(usage: Usage) -> str | None:
-    """What about a use that somebody tells of cannot be, ``None`` where all can."""
+    """Return what is impossible about a reported use; ``None`` when nothing is."""
     for name in ("input_tokens", "output_tokens", "cached_tokens", "calls"):
         count = getattr(usage, name)
         if not 0 <= count <= MOST_TOKENS:
