@@ -198,7 +198,7 @@ def _comparable(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None
     if own is not None and own.higher is False:
         raise UsageError(f"gate.metric={name}: less of it is better, and a gate passes what has more; {shown}")
     if np.nanmin(data.values[name], initial=0) < 0 or np.nanmax(data.values[name], initial=0) > 1:
-        declared = metrics[name]
+        declared = metrics.find(name)
         if declared is not None and declared.share:
             raise RecordError(
                 f"{run.rows_path}: {name} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
