@@ -12,14 +12,13 @@ from runner.config import load
 from runner.data.fields import slug
 from runner.data.source import Source, source
 from runner.errors import DatasetError, Remedy, UsageError
+from runner.experiment.grade import conclude
 from runner.imports import Format, Results
 from runner.imports._shared.findings import counted, findings, known
 from runner.imports._shared.gold import compared, patched
 from runner.imports._shared.instrument import IMPORTED, Benchmark, benchmark, instrument
 from runner.imports._shared.join import Question, joined
-from runner.safe import mask
-from runner.stats.agreement import majority_label
-from runner.types import JUDGE_UNPARSEABLE, LABELS, Gold, Row, Texts
+from runner.types import JUDGE_UNPARSEABLE, LABELS, Gold, Label, Row, Texts
 
 _ADVICE: Final = {
     Remedy.AGAIN: "; export it again",
@@ -157,19 +156,19 @@ def _understood(arm: Results, questions: Sequence[Question]) -> None:
 
 
 def _row(item: Question, flag: str | None) -> Row:
-    row = Row(
+    pairs = zip(item.labels, item.reasons, strict=True)
+    conclusion = conclude([Label(value=value, reason=reason) for value, reason in pairs])
+    return Row(
         id=item.id,
         scenario=item.cluster,
         cluster=item.cluster,
         category=item.category,
-        labels=tuple(item.labels),
+        status=conclusion.status,
+        error=conclusion.error[:500],
+        label=conclusion.label,
+        labels=conclusion.labels,
         flags=(flag,) if flag else (),
     )
-    if set(item.labels) & set(LABELS):
-        row.label = majority_label(item.labels)
-    else:
-        row.status, row.error = item.labels[-1], mask(item.reasons[-1])[:500]
-    return row
 
 
 def _texts(item: Question) -> Texts:
