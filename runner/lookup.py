@@ -1,4 +1,4 @@
-"""Find systems and harnesses by name: a file or a folder each, imported on demand; there is no list to edit."""
+"""Find systems, harnesses and import formats by name, imported on demand; hash a person's own code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import importlib.util
 import pkgutil
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from runner.config import did_you_mean
 from runner.errors import ConfigError, RunnerError
@@ -18,9 +18,73 @@ from runner.errors import ConfigError, RunnerError
 T = TypeVar("T")
 
 
-def names(path: Iterable[str]) -> list[str]:
-    """List what a package holds by name, files and folders; a leading ``_`` marks what they share. Imports nothing."""
-    found = pkgutil.iter_modules(list(path))
+@dataclass(frozen=True)
+class Registry(Generic[T]):
+    """The classes of one contract by name, each a file or a folder of a package; there is no list to edit.
+
+    Attributes
+    ----------
+    package
+        ``runner.system``, ``runner.harness`` or ``runner.imports``; its path may hold folders of the user's own.
+    base
+        What a class must subclass.
+    attribute
+        What its module binds it to: ``SYSTEM``, ``HARNESS`` or ``FORMAT``.
+    key
+        The config key or the word that names it, for messages.
+    """
+
+    package: str
+    base: type[T]
+    attribute: str
+    key: str
+
+    def names(self) -> list[str]:
+        """List every name, those of the user's own folders included. Imports nothing."""
+        return _names(self._path())
+
+    def shipped(self) -> list[str]:
+        """List every name of the package itself. Imports nothing."""
+        return _names(self._path()[:1])
+
+    def find(self, name: str) -> type[T]:
+        """Return the class of a name.
+
+        Raises
+        ------
+        ConfigError
+            When there is no such module (the message lists those that exist), when it cannot be imported, or when it
+            binds no such class.
+        """
+        known = self.names()
+        if name not in known:
+            raise ConfigError(
+                [
+                    f"{self.key}: there is no '{name}'{did_you_mean(name, known)}; there are {', '.join(known)} "
+                    f"(one of your own is found with --config-dir)"
+                ]
+            )
+        try:
+            module = importlib.import_module(f"{self.package}.{name}")
+        except RunnerError:
+            raise
+        except Exception as error:  # a person's own file may do anything while it is imported
+            spec = importlib.util.find_spec(f"{self.package}.{name}")
+            file = spec.origin if spec is not None else f"{name}.py"
+            raise ConfigError([f"{self.key}: {file} cannot be imported: {type(error).__name__}: {error}"]) from error
+        found = getattr(module, self.attribute, None)
+        if not (isinstance(found, type) and issubclass(found, self.base)):
+            file = Path(module.__file__ or name).name
+            raise ConfigError([f"{self.key}: {file} must bind {self.attribute} to a subclass of {self.base.__name__}"])
+        return found
+
+    def _path(self) -> list[str]:
+        return list(sys.modules[self.package].__path__)
+
+
+def _names(path: Iterable[str]) -> list[str]:
+    """List what a package holds by name, files and folders; a leading ``_`` marks what they share."""
+    found = pkgutil.iter_modules(path)
     return sorted(module.name for module in found if not module.name.startswith("_"))
 
 
@@ -70,47 +134,3 @@ def _file(module: str) -> Path:
     if file is None:
         raise ValueError(module)
     return Path(file).resolve()
-
-
-def find(package: ModuleType, name: str, base: type[T], attribute: str, key: str) -> type[T]:
-    """Return the class that a module of a package binds to ``attribute``.
-
-    Parameters
-    ----------
-    package
-        ``runner.system`` or ``runner.harness``; its path may hold folders of the user's own.
-    name
-        A validated module name.
-    base
-        What the class must subclass.
-    attribute
-        ``SYSTEM`` or ``HARNESS``.
-    key
-        The config key that named it, for messages.
-
-    Raises
-    ------
-    ConfigError
-        When there is no such module, when it cannot be imported, or when it binds no such class.
-    """
-    known = names(package.__path__)
-    if name not in known:
-        raise ConfigError(
-            [
-                f"{key}: there is no '{name}'{did_you_mean(name, known)}; there are {', '.join(known)} "
-                f"(one of your own is found with --config-dir)"
-            ]
-        )
-    try:
-        module = importlib.import_module(f"{package.__name__}.{name}")
-    except RunnerError:
-        raise
-    except Exception as error:  # a person's own file may do anything while it is imported
-        spec = importlib.util.find_spec(f"{package.__name__}.{name}")
-        file = spec.origin if spec is not None else f"{name}.py"
-        raise ConfigError([f"{key}: {file} cannot be imported: {type(error).__name__}: {error}"]) from error
-    found = getattr(module, attribute, None)
-    if not (isinstance(found, type) and issubclass(found, base)):
-        file = Path(module.__file__ or name).name
-        raise ConfigError([f"{key}: {file} must bind {attribute} to a subclass of {base.__name__}"])
-    return found

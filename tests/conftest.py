@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.support.commands import ROOT as ROOT
+from tests.support.commands import CommandLine
+from tests.support.commands import command_environment as command_environment
+
+os.environ["SSL_CERT_DIR"] = str(ROOT / "tests")  # has none: a client need not read 50 ms of certificates
 os.environ.pop("COLUMNS", None)  # xdist sets it in its workers; what is printed here is as wide as a pipe
+
+
+def pytest_collection_finish() -> None:
+    """Take what is imported and collected out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_loopback(host: object) -> bool:
@@ -74,26 +84,20 @@ def shared_data() -> Path:
     return folder
 
 
-def command_environment(**changes: str) -> dict[str, str]:
-    """The environment of a command line under test: no key, no endpoint, the checkout importable from any folder."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "HYDRA_", "BENCH_", "COLUMNS"))}
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **changes}
+@pytest.fixture(scope="session")
+def command_line() -> Iterator[CommandLine]:
+    """Runs commands, for fixtures that tests share."""
+    line = CommandLine()
+    yield line
+    line.close()
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run ``python -m runner`` as a process in a folder of its own."""
+def cli(command_line: CommandLine, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run ``python -m runner`` in a folder of its own; ``fresh=True`` starts an interpreter for it."""
 
-    def run(*words: str, cwd: Path | None = None, timeout: float = 120, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "runner", *words],
-            cwd=cwd or tmp_path,
-            env=command_environment(**env),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+    def run(*words: str, cwd: Path | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
+        return command_line.run(*words, cwd=cwd or tmp_path, **more)
 
     return run
 

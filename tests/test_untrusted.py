@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from runner.cli import main
-from tests.conftest import command_environment
+from tests.support.commands import CommandLine, command_environment
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 SMALL = ("harness.settings.scenarios=40", "harness.settings.questions=2")
@@ -25,14 +25,11 @@ SECRET = "hunter2hunter2hunter2"
 
 
 @pytest.fixture(scope="module")
-def finished_sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_sweep(tmp_path_factory: pytest.TempPathFactory, command_line: CommandLine) -> Path:
     """A real sweep with answers, gated: fake models, so that it needs no server."""
     folder = tmp_path_factory.mktemp("sweep")
     words = ["-m", "+arm=bm25,oracle", "reader=extractive_fake", "judge=lexical_fake", "hydra.sweep.dir=sweep", *SMALL]
-    env = command_environment(MEMORY_RUNNER_CACHE=str(folder / "cache"))
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", *words], cwd=folder, env=env, capture_output=True, check=False
-    )
+    done = command_line.run(*words, cwd=folder, MEMORY_RUNNER_CACHE=str(folder / "cache"))
     assert done.returncode == 5, done.stderr  # fakes never pass
     return folder / "sweep"
 

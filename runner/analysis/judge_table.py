@@ -16,6 +16,7 @@ from runner.analysis.summary import ALL, COMPARABLE
 from runner.config import did_you_mean, flatten
 from runner.errors import RunnerError, UsageError
 from runner.record.columns import Columns, columns
+from runner.record.files import HarnessFacts, Instrument
 from runner.record.instrument import UNKNOWN
 from runner.record.provenance import answers_of, is_regraded
 from runner.record.rundir import RunDir
@@ -174,13 +175,13 @@ def judge_table(runs: Sequence[RunDir], reference: str | None = None) -> JudgeTa
     rows = [_judge_rows(instrument) for instrument in instruments]
     chosen = _position(runs, reference) if reference is not None else None
     chosen = _reference(runs, rows) if chosen is None else chosen
-    about = instruments[0]["harness"]
+    about = instruments[0].harness
     data = [columns(run, []) for run in runs]
     places = _common(data)
     first, at = data[0], places[0]
     notes = []
     for name, mine, instrument in zip(names, data, instruments, strict=True):
-        missing = int(instrument["census"]["questions"]) - len(mine)
+        missing = instrument.census.questions - len(mine)
         if missing > 0:
             notes.append(f"{name}: is not finished, {missing} of its questions are missing")
     largest = max(map(len, data))
@@ -210,19 +211,19 @@ def judge_table(runs: Sequence[RunDir], reference: str | None = None) -> JudgeTa
     known = UNKNOWN not in rows[chosen].values()
     return JudgeTable(
         arm=runs[0].experiment().arm.name,
-        harness=str(about["name"]),
-        cluster=str(about["cluster"]),
+        harness=about.name,
+        cluster=about.cluster,
         reference=names[chosen],
         judges={name: {"run": run.path.name, **told} for name, run, told in zip(names, runs, rows, strict=True)},
         alike=[name for index, name in enumerate(names) if known and index != chosen and rows[index] == rows[chosen]],
-        fakes=sorted({fake for instrument in instruments for fake in instrument["fakes"]}),
+        fakes=sorted({fake for instrument in instruments for fake in instrument.fakes}),
         sections=sections,
         notes=notes,
     )
 
 
-def _judge_rows(instrument: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in instrument["rows"].items() if name.startswith("judge.")}
+def _judge_rows(instrument: Instrument) -> dict[str, Any]:
+    return {name: value for name, value in instrument.rows.items() if name.startswith("judge.")}
 
 
 def _reference(runs: Sequence[RunDir], rows: Sequence[dict[str, Any]]) -> int:
@@ -281,16 +282,16 @@ def _labels(data: Columns) -> NDArray[np.str_]:
 
 
 def _masks(
-    data: Columns, at: NDArray[np.intp], kept: NDArray[np.bool_], about: dict[str, Any]
+    data: Columns, at: NDArray[np.intp], kept: NDArray[np.bool_], about: HarnessFacts
 ) -> list[tuple[str, NDArray[np.bool_]]]:
     """The comparable categories, all of them, then each."""
     category = data.category[at]
-    comparable = np.isin(category, [i for i, name in enumerate(data.categories) if name in about["comparable"]])
+    comparable = np.isin(category, [i for i, name in enumerate(data.categories) if name in about.comparable])
     masks = [(COMPARABLE, comparable & kept), (ALL, kept)]
     for code, key in sorted(enumerate(data.categories), key=lambda item: (len(item[1]), item[1])):
         mask = (category == code) & kept
         if mask.any():
-            masks.append((f"{key} {about['categories'].get(key, key)}", mask))
+            masks.append((f"{key} {about.categories.get(key, key)}", mask))
     return masks
 
 

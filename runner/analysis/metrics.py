@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from runner import harness as harnesses
-from runner.record.files import About
+from runner.record.files import HarnessFacts
 from runner.score import labels, lexical_answers
 from runner.score.lexical import ANSWER_EM, ANSWER_F1, ROUGE_L_RECALL
 from runner.score.pairs import made_of_pairs
@@ -81,25 +81,18 @@ class Metrics:
         return [first, *(metric for name, metric in shown.items() if name != headline)]
 
 
-def metrics_of(about: About | Mapping[str, Any]) -> Metrics:
+def metrics_of(about: HarnessFacts) -> Metrics:
     """Return the metrics of a recorded run."""
-    about = _typed(about)
     return Metrics(None if about.metrics is msgspec.UNSET else about.metrics, about.name)
 
 
-def _typed(about: About | Mapping[str, Any]) -> About:
-    return about if isinstance(about, About) else msgspec.convert(about, About)
-
-
-def pairs_of(about: About | Mapping[str, Any]) -> dict[str, PairProduct]:
+def pairs_of(about: HarnessFacts) -> dict[str, PairProduct]:
     """Return the metrics of pairs that a summary of this run has, by name."""
-    about = _typed(about)
     return made_of_pairs(about.metrics or (catalogue().values() if about.paired else ()))
 
 
-def label_f1_of(about: About | Mapping[str, Any]) -> tuple[str, LabelF1] | None:
+def label_f1_of(about: HarnessFacts) -> tuple[str, LabelF1] | None:
     """Return the metric by which a summary of this run has F1 by category; ``None`` where answers name no category."""
-    about = _typed(about)
     known: Iterable[Metric] = about.metrics or (catalogue().values() if about.classifies else ())
     return next(((metric.name, metric.made) for metric in known if isinstance(metric.made, LabelF1)), None)
 

@@ -106,8 +106,8 @@ class Missed:
         instrument = run.instrument()
         self._run = run
         self.instrument = instrument
-        self.accuracy = instrument["rows"].get("axis") == "accuracy"
-        headline = str(instrument["harness"]["headline"])
+        self.accuracy = instrument.axis == "accuracy"
+        headline = instrument.harness.headline
         depth = _DEPTH.search(headline)
         self.k = int(depth[1]) if depth else None
         metrics = [] if self.accuracy else [*([headline] if self.k else []), _ANYWHERE]
@@ -115,7 +115,7 @@ class Missed:
         self.outcome = self._outcomes(metrics)
         self._missed = self.outcome == _CODE[UNKNOWN]
         self._last = np.full(len(self._rows), -1, dtype=np.int64)  # line of a miss's texts, the last one written
-        names = instrument["harness"]["categories"]
+        names = instrument.harness.categories
         self.categories = {key: f"{key} {names.get(key, key)}" for key in sorted(self._rows.categories, key=_natural)}
         self._stage()
         self.untold = int(np.count_nonzero(self._missed & (self._last < 0)))

@@ -129,12 +129,12 @@ def smoke_of(run: RunDir) -> Smoke | None:
         When the record cannot be read.
     """
     recorded = run.instrument()
-    about: Mapping[str, Any] = recorded["harness"]
-    thresholds: Mapping[str, float] = about.get("thresholds") or {}
+    about = recorded.harness
+    thresholds: Mapping[str, float] = about.thresholds
     if not thresholds:
         return None
     data = columns(run, list(thresholds))
-    comparable: Collection[str] = about["comparable"]
+    comparable: Collection[str] = about.comparable
     counted = np.isin(data.category, [at for at, name in enumerate(data.categories) if name in comparable])
     checks = []
     for metric, threshold in thresholds.items():
@@ -145,8 +145,8 @@ def smoke_of(run: RunDir) -> Smoke | None:
     return Smoke(
         checks=tuple(checks),
         errors=int((~data.ok).sum()),
-        left=max(0, int(recorded["census"]["questions"]) - len(data)),
-        fakes=tuple(recorded.get("fakes", ())),
+        left=max(0, recorded.census.questions - len(data)),
+        fakes=tuple(recorded.fakes),
         first=_first_error(run) if not data.ok.all() else "",
     )
 

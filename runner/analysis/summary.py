@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from msgspec import UNSET
 
 from runner.analysis.metrics import label_f1_of, pairs_of
 from runner.record import journal
+from runner.record.files import Figures, Group, IngestTotals, Instrument, StageUsage
 from runner.record.rundir import RunDir
 from runner.record.usage import add
 from runner.score.labels import accuracy, label_f1
@@ -48,11 +50,11 @@ class _Group:
                 self.sums[name] = self.sums.get(name, 0.0) + value
                 self.counts[name] += 1
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> Group:
         """Metrics of the group; a metric without a denominator is ``None``, never NaN."""
         graded = sum(self.labels.values())
         measured = [n for name, n in self.counts.items() if name != SOURCES_PER_HIT.name]
-        out: dict[str, Any] = {
+        out: Group = {
             "questions": self.questions,
             "scored": graded or max(measured, default=0),
             "errors": self.errors,
@@ -77,18 +79,18 @@ def _latest(rows: Iterable[Row]) -> Iterator[Row]:
     yield from last.values()
 
 
-def summary_of(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorded summary while it still is one of the rows on disk, else a rebuilt one."""
+def summary_of(run: RunDir, recorded: Instrument) -> Figures:
+    """Return the recorded summary while it still is one of the rows on disk, else a rebuilt one."""
     written = run.summary()
     try:
         size = run.rows_path.stat().st_size
     except OSError:
         size = 0
-    return written if written.get("rows_bytes") == size and "groups" in written else summarise(run, recorded)
+    return written if written is not None and written.rows_bytes == size else summarise(run, recorded)
 
 
-def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that ``summary.json`` holds but the state.
+def summarise(run: RunDir, recorded: Instrument) -> Figures:
+    """Compute everything that ``summary.json`` holds but the state.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns
     -------
-    dict
+    Figures
         ``groups`` maps ``overall_comparable``, ``overall_all`` and each category to its metrics. Questions whose row
         is an error are counted and are in no denominator; the two bounds say what they could have changed.
     """
@@ -107,14 +109,14 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     distinct = len(np.unique(np.frombuffer(ids, dtype=np.int64))) if ids else 0
     rows = run.rows() if distinct == len(ids) else _latest(run.rows())
 
-    about = recorded["harness"]
-    comparable = set(about["comparable"])
-    names = about["categories"]
+    about = recorded.harness
+    comparable = set(about.comparable)
+    names = about.categories
     groups: dict[str, _Group] = {COMPARABLE: _Group(), ALL: _Group()}
     patched: dict[str, _Group] = {COMPARABLE + PATCHED: _Group(), ALL + PATCHED: _Group()}
     by_category: dict[str, _Group] = {}
     by_tag: dict[tuple[str, str], _Group] = {}
-    tagged = about.get("tags", ())
+    tagged = about.tags
     retrieved: list[tuple[str, ...]] = []  # a digest a repeat, of memories that answer by themselves
     statuses: Counter[str] = Counter()
     flags: Counter[str] = Counter()
@@ -143,11 +145,11 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
             groups[COMPARABLE].take(row)
             if not excluded:
                 patched[COMPARABLE + PATCHED].take(row)
-        for stage in ("search", "search model"):
-            if stage in row.usage:
-                usage[stage] = add(usage.get(stage), row.usage[stage])
-        if "search" in row.usage and "search_cached" not in row.flags:
-            seconds.append(row.usage["search"].seconds)
+        search = row.usage.get("search")
+        if search is not None:
+            usage["search"] = add(usage.get("search"), search)
+            if "search_cached" not in row.flags:
+                seconds.append(search.seconds)
         served.update(name for name in row.models if name)
         if row.started:
             first, last = min(first, row.started), max(last, row.started)
@@ -157,8 +159,8 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     if repatched:
         groups.update(patched)
     told = {name: group.told() for name, group in groups.items()}
-    if about.get("macro"):
-        told[about["macro"]] = _averaged([by_category[key].told() for key in sorted(comparable & set(by_category))])
+    if about.macro:
+        told[about.macro] = _averaged([by_category[key].told() for key in sorted(comparable & set(by_category))])
     of_category = {key: by_category[key].told() for key in sorted(by_category, key=lambda c: (len(c), c))}
     named = label_f1_of(about)
     if named is not None:
@@ -178,32 +180,33 @@ def summarise(run: RunDir, recorded: Mapping[str, Any]) -> dict[str, Any]:
     if whole:
         told[PAIRS] = {"questions": 2 * whole, "scored": whole, "errors": 0, **pairs}
     failed = sum(statuses[name] for name in STATUSES if name != OK)
-    return {
-        "rows_bytes": run.rows_path.stat().st_size if run.rows_path.exists() else 0,
-        "rows": distinct,
-        "left": max(0, int(recorded["census"]["questions"]) - distinct),
-        "errors": failed,
-        "error_share": failed / distinct if distinct else 0.0,
-        "statuses": dict(statuses),
-        "samples": samples,
-        "flags": dict(sorted(flags.items())),
-        "groups": told,
-        "usage": {stage: spent(usage[stage]) for stage in usage},
-        "ingest": _ingest(run),
-        "search_seconds": _percentiles(seconds),
-        **({"identical_share": identical_share(retrieved)} if retrieved else {}),
-        "served": sorted(served),
-        "window": [first, last] if distinct and first <= last else None,
-    }
-
-
-def _averaged(groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """The mean of every share over categories, each counting alike; a metric that one of them lacks is left out."""
-    counts = {name: sum(group[name] for group in groups) for name in ("questions", "scored", "errors")}
-    shares = (
-        [name for name in groups[0] if all(isinstance(group.get(name), float) for group in groups)] if groups else []
+    return Figures(
+        rows_bytes=run.rows_path.stat().st_size if run.rows_path.exists() else 0,
+        rows=distinct,
+        left=max(0, recorded.census.questions - distinct),
+        errors=failed,
+        error_share=failed / distinct if distinct else 0.0,
+        statuses=dict(statuses),
+        samples=samples,
+        flags=dict(sorted(flags.items())),
+        groups=told,
+        usage={stage: spent(usage[stage]) for stage in usage},
+        ingest=_ingest(run),
+        search_seconds=_percentiles(seconds),
+        identical_share=identical_share(retrieved) if retrieved else UNSET,
+        served=sorted(served),
+        window=(first, last) if distinct and first <= last else None,
     )
-    return {**counts, **{name: sum(group[name] for group in groups) / len(groups) for name in shares}}
+
+
+def _averaged(groups: list[Group]) -> Group:
+    """Return the mean of every share over categories, each counting alike; without what one of them lacks."""
+    means: Group = {}
+    for name in groups[0] if groups else ():
+        shares = [share for group in groups if isinstance(share := group.get(name), float)]
+        if len(shares) == len(groups):
+            means[name] = sum(shares) / len(shares)
+    return {**{name: sum(group[name] or 0 for group in groups) for name in ("questions", "scored", "errors")}, **means}
 
 
 def _rounded(value: float | None) -> float | None:
@@ -215,20 +218,20 @@ def _natural_text(value: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", value) if part]
 
 
-def spent(usage: Usage) -> dict[str, Any]:
-    """What one stage used, as JSON has it; money that is not known is ``"unknown"``."""
-    return {
-        "calls": usage.calls,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "usd": "unknown" if usage.usd is None else round(usage.usd, 8),
-        "seconds": round(usage.seconds, 6),
-        "tokens": "measured" if usage.measured else "estimated",
-    }
+def spent(usage: Usage) -> StageUsage:
+    """Return what one stage used, as a record has it; money that is not known is ``"unknown"``."""
+    return StageUsage(
+        calls=usage.calls,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        usd="unknown" if usage.usd is None else round(usage.usd, 8),
+        seconds=round(usage.seconds, 6),
+        tokens="measured" if usage.measured else "estimated",
+    )
 
 
-def _ingest(run: RunDir) -> dict[str, Any]:
+def _ingest(run: RunDir) -> IngestTotals:
     scenarios = events = computed = reused = 0
     written = settled = 0.0
     for item in journal.read(run.path / "ingest.jsonl", Ingest):
@@ -238,13 +241,13 @@ def _ingest(run: RunDir) -> dict[str, Any]:
         reused += item.receipt.reused
         written += item.write_seconds
         settled += item.settle_seconds
-    return {
-        "scenarios": scenarios,
-        "events": events,
-        "seconds": round(written + settled, 6),
-        "embeddings_computed": computed,
-        "embeddings_reused": reused,
-    }
+    return IngestTotals(
+        scenarios=scenarios,
+        events=events,
+        seconds=round(written + settled, 6),
+        embeddings_computed=computed,
+        embeddings_reused=reused,
+    )
 
 
 def _percentiles(seconds: array[float]) -> dict[str, float] | None:

@@ -18,7 +18,7 @@ from runner.experiment.execute import noted
 from runner.experiment.session import Observer
 from runner.experiment.stop import stop_signals
 from runner.record import provenance
-from runner.record.files import Spent
+from runner.record.files import StageUsage
 from runner.record.usage import add
 from runner.types import Usage
 
@@ -102,11 +102,11 @@ def _failure(kind: str, tally: file.Tally, rows: list[GradedProbe]) -> str:
     return f"{WORDS[kind]}: {share} could not be graded, above {rates.MAX_ERROR_SHARE:.0%} (for example: {first})"
 
 
-def _usage(place: CalibrationDir) -> dict[str, Spent]:
+def _usage(place: CalibrationDir) -> dict[str, StageUsage]:
     total: dict[str, Usage] = {}
     for call in place.calls():
         total[call.role] = add(total.get(call.role), call.completion.usage)
-    return {role: Spent(**spent(usage)) for role, usage in sorted(total.items())}
+    return {role: spent(usage) for role, usage in sorted(total.items())}
 
 
 def _begun(place: CalibrationDir, fresh: Calibration) -> Calibration:

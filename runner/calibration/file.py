@@ -124,7 +124,7 @@ class Calibration(Struct, kw_only=True):
     categories: dict[str, dict[str, Tally]] = field(default_factory=dict)
     youden: dict[str, Youden] = field(default_factory=dict)
     served: list[str] = field(default_factory=list)
-    usage: dict[str, files.Spent] = field(default_factory=dict)
+    usage: dict[str, files.StageUsage] = field(default_factory=dict)
     started: str = ""  # UTC
     ended: str = ""
 

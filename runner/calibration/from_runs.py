@@ -18,6 +18,7 @@ from runner.calibration.file import COMPLETE, UNUSABLE, Calibration
 from runner.calibration.probes import KINDS, WORDS
 from runner.errors import RecordError, Refused, UsageError
 from runner.record import journal, provenance
+from runner.record.files import Instrument
 from runner.record.instrument import UNKNOWN, WHY, mismatches, rows_named
 from runner.record.rundir import RunDir, is_run
 from runner.types import GOLD_EXCLUDED, LABELS, OK, STATUSES
@@ -72,9 +73,9 @@ def from_runs(runs: Mapping[str, Path], same: Sequence[str] = ()) -> Calibration
         raise UsageError("calibrate: name a run whose answers are known to be wrong: --known-wrong DIR")
     (first_kind, (first, _)), *others = opened.items()
     declared = set(rows_named(same))
-    rows = {name: first["rows"].get(name, UNKNOWN) for name in ("dataset.version", *file.ROWS)}
+    rows = {name: first.rows.get(name, UNKNOWN) for name in ("dataset.version", *file.ROWS)}
     for kind, (instrument, _) in others:
-        theirs = {name: instrument["rows"].get(name, UNKNOWN) for name in file.ROWS}
+        theirs = {name: instrument.rows.get(name, UNKNOWN) for name in file.ROWS}
         for row in mismatches({name: rows[name] for name in file.ROWS}, theirs):
             if row in declared and UNKNOWN in (rows[row], theirs[row]):
                 rows[row] = theirs[row] if rows[row] == UNKNOWN else rows[row]
@@ -85,7 +86,11 @@ def from_runs(runs: Mapping[str, Path], same: Sequence[str] = ()) -> Calibration
                 + (f" (--declare {row}=same where you know better)" if UNKNOWN in (rows[row], theirs[row]) else "")
             )
     left_out: Counter[str] = Counter()
-    graded = [(kind, row.category, row.labels) for kind, (_, run) in opened.items() for row in _rows(run, left_out)]
+    graded = [
+        (kind, row.category, row.labels)
+        for kind, (instrument, run) in opened.items()
+        for row in _rows(run, instrument, left_out)
+    ]
     kinds, categories = rates.tallies(graded)
     failed = rates.too_many_errors(kinds)
     reasons = [
@@ -93,15 +98,15 @@ def from_runs(runs: Mapping[str, Path], same: Sequence[str] = ()) -> Calibration
         f"{rates.MAX_ERROR_SHARE:.0%}"
         for kind in failed
     ]
-    about = first["harness"]
-    fakes = {name for instrument, _ in opened.values() for name in instrument["fakes"] if name.startswith("judge")}
+    about = first.harness
+    fakes = {name for instrument, _ in opened.values() for name in instrument.fakes if name.startswith("judge")}
     return msgspec.structs.replace(
         file.empty(
             source=RECORDED,
             judge=str(rows["judge.model"]),
-            harness=about["name"],
-            synthetic=about["synthetic"],
-            category_names=about["categories"],
+            harness=about.name,
+            synthetic=about.synthetic,
+            category_names=about.categories,
             rows=rows,
             fakes=sorted(fakes),
             runs={kind: run.path.name for kind, (_, run) in opened.items()},
@@ -119,19 +124,19 @@ def from_runs(runs: Mapping[str, Path], same: Sequence[str] = ()) -> Calibration
     )
 
 
-def _opened(path: Path, kind: str) -> tuple[dict[str, Any], RunDir]:
+def _opened(path: Path, kind: str) -> tuple[Instrument, RunDir]:
     if not is_run(path):
         raise UsageError(
             f"{path}: not a run directory (no config.yaml); {WORDS[kind]} takes a run, or an import of one"
         )
     run = RunDir(path)
     instrument = run.instrument()
-    if instrument["rows"].get("axis") == "recall":
+    if instrument.axis == "recall":
         raise UsageError(f"{path}: has no judged answers; it is on the recall axis")
     return instrument, run
 
 
-def _rows(run: RunDir, left_out: Counter[str]) -> Iterable[_Graded]:
+def _rows(run: RunDir, instrument: Instrument, left_out: Counter[str]) -> Iterable[_Graded]:
     """The graded answers of a run that count, its last row a question.
 
     Raises
@@ -141,13 +146,12 @@ def _rows(run: RunDir, left_out: Counter[str]) -> Iterable[_Graded]:
     RecordError
         When a row holds what no judge says.
     """
-    instrument = run.instrument()
     last = {row.id: row for row in journal.read(run.rows_path, _Graded)}
-    missing = int(instrument["census"]["questions"]) - len(last)
+    missing = instrument.census.questions - len(last)
     if missing > 0:
         raise UsageError(f"{run.path}: {missing} questions are missing; finish it: python -m runner resume {run.path}")
     abstain = {text.id for text in journal.read(run.texts_path, _Known) if text.gold.abstain}
-    comparable = set(instrument["harness"]["comparable"])
+    comparable = set(instrument.harness.comparable)
     for row in last.values():
         if GOLD_EXCLUDED in row.flags:
             left_out["items whose gold a patch excludes"] += 1

@@ -66,7 +66,7 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
     planned = probes.plan(harness, experiment.slice, per_kind, seed)
     system = systems.build(ArmConfig(name="no_memory", system="none"))
     ready = PreparedExperiment(experiment, harness, system, None, judge, None, prices, dataset, census)
-    told = instrument(ready, Provenance(build="none"))["rows"]
+    told = instrument(ready, Provenance(build="none")).rows
     rows = {name: told[name] for name in ("dataset.version", *file.ROWS)}
     header = file.empty(
         source="probes",

@@ -8,7 +8,7 @@ from typing import Final
 
 from runner.cli._words.flags import Flags
 from runner.errors import UsageError
-from runner.record.diff import diff, markdown
+from runner.record.diff import diff
 from runner.record.rundir import RunDir, is_run
 
 _FLAGS: Final = Flags("diff", switches=("--all", "--json", "--md"))
@@ -26,12 +26,14 @@ def main(argv: list[str]) -> int:
     if "--json" in given:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
     elif "--md" in given:
-        print(markdown(rows, *places))
+        from runner.report.diff import diff_markdown
+
+        print(diff_markdown(rows, *places))
     elif not rows:
         print("no difference")
     else:
         from runner.report.console import console
-        from runner.report.difference import table
+        from runner.report.diff import diff_table
 
-        console().print(table(rows, *places))
+        console().print(diff_table(rows, *places))
     return 0

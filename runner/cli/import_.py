@@ -37,10 +37,10 @@ def main(argv: list[str]) -> int:
     if len(words) < 2:
         raise UsageError(_USAGE)
     from runner.data.fields import slug
-    from runner.imports._shared.prepare import Wanted, prepared
+    from runner.imports._shared.prepare import ImportRequest, prepare_arms
     from runner.imports._shared.write import write
 
-    wanted = Wanted(
+    wanted = ImportRequest(
         name=_name(given.one("--name")),
         harness=_harness(given.one("--harness")),
         expect=_number(given.one("--expect")),
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
     )
     built = form({flag.removeprefix("--"): value for flag, value in given.flags if flag in own})
     try:
-        arms = prepared(built, words[1:], wanted)
+        arms = prepare_arms(built, words[1:], wanted)
     except RunnerError:
         raise
     except Exception as error:

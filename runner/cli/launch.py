@@ -216,10 +216,10 @@ def _perform(
     for section in sections([run]) if not experiment.run.from_ and code_of(ready.harness) else ():
         console().print(section)  # of one's own benchmark; a shipped one's compares arms, in `report`
     summary = run.summary()
-    if summary and summary["rows"] and summary["errors"] == summary["rows"]:
-        first = next(iter(summary["samples"].values()), "")
+    if summary and summary.rows and summary.errors == summary.rows:
+        first = next(iter(summary.samples.values()), "")
         raise RunnerError(
-            f"no question was scored, all {summary['rows']} failed ({first}); mend the cause, then: "
+            f"no question was scored, all {summary.rows} failed ({first}); mend the cause, then: "
             f"{resume_line(run.path)} --retry-errors"
         )
     if outcome.state == "decided":

@@ -105,8 +105,8 @@ def _pair(arms: list[Arm], pair: Comparison, settings: GateConfig, where: str, o
     ]
     if pair.outcome == "null":
         notes.append(f"{name}: an A/A pair; two different arms disagree more often")
-    if b.instrument["fakes"] or a.instrument["fakes"]:
-        notes.append(f"{name}: {', '.join(a.instrument['fakes'] or b.instrument['fakes'])}: a fake disagrees otherwise")
+    if b.instrument.fakes or a.instrument.fakes:
+        notes.append(f"{name}: {', '.join(a.instrument.fakes or b.instrument.fakes)}: a fake disagrees otherwise")
     if pair.early is not None and b.left:
         notes.append(f"{name}: decided early: what differs is of the questions until then, and likely too much")
     if found.icc is None:
@@ -114,8 +114,8 @@ def _pair(arms: list[Arm], pair: Comparison, settings: GateConfig, where: str, o
     elif found.icc < 0:
         notes.append(f"{name}: the intraclass correlation is {found.icc:.3f}; 0 is used")
     assumed = Assumed(found.discordance, max(0.0, found.icc or 0.0), name)
-    about = a.instrument["harness"]
-    return Recorded(assumed, found.sizes, about["cluster"], about["name"], pair.metric, settings, notes)
+    about = a.instrument.harness
+    return Recorded(assumed, found.sizes, about.cluster, about.name, pair.metric, settings, notes)
 
 
 @dataclass(frozen=True)
@@ -139,5 +139,5 @@ def _single(run: RunDir, arm: str | None) -> Recorded:
     if not sizes.size:
         raise UsageError(f"{run.path}: no question of it was measured by {opened.metric}; gate.metric names another")
     notes = [f"{run.path.name}: {opened.reason}"] if opened.state != "complete" else []
-    about = opened.instrument["harness"]
-    return Recorded(None, sizes, about["cluster"], about["name"], opened.metric, settings, notes)
+    about = opened.instrument.harness
+    return Recorded(None, sizes, about.cluster, about.name, opened.metric, settings, notes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+import msgspec
+
 from runner.analysis.summary import summary_of
 from runner.cli import report_judges
 from runner.cli._words import own_folders
@@ -82,8 +84,8 @@ def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:
 
     told: dict[str, Any] = {
         name_of(run, runs): {
-            "instrument": run.instrument(),
-            **summary_of(run, run.instrument()),
+            "instrument": msgspec.to_builtins(instrument := run.instrument()),
+            **summary_of(run, instrument).to_dict(),
             **figures_of(run),
             **({"smoke": smoke.to_dict()} if (smoke := smoke_of(run)) else {}),
         }

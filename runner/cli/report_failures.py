@@ -115,16 +115,16 @@ def _print(
     limit = _LISTED if asked.limit is None else asked.limit
     for position, (name, missed) in enumerate(found):
         out.print(text(f"\n{name}" if position else name, "bold"))
-        out.print(failures.table(missed))
+        out.print(failures.failure_table(missed))
         chosen = missed.chosen(asked.stage, wanted)
-        for shown in failures.listed(islice(missed.misses(asked.stage, wanted), limit)):
+        for shown in failures.failure_details(islice(missed.misses(asked.stage, wanted), limit)):
             out.print(shown)
         if chosen > limit > 0:
             out.print(text(f"\n{chosen - limit} of {counted(chosen, 'miss', 'misses')} not shown (--limit N)", "dim"))
     for name, reason in broken:
         out.print(text(f"\n{name}: {reason}", "red"))
     for first, second, table in _moved(found):
-        out.print(failures.moves(first, second, table))
+        out.print(failures.moved_table(first, second, table))
 
 
 def _write_json(
@@ -139,7 +139,7 @@ def _write_json(
         for position, (name, missed) in enumerate(found):
             misses = islice(missed.misses(asked.stage, wanted), asked.limit)
             yield ("," if position else "") + json.dumps(name, ensure_ascii=False) + ": "
-            yield from failures.told(missed, misses)
+            yield from failures.failures_json(missed, misses)
         moved = [{"from": first, "to": second, "questions": table} for first, second, table in _moved(found)]
         yield "}, " + json.dumps({"unreadable": dict(broken), "moved": moved}, ensure_ascii=False)[1:] + "\n"
 

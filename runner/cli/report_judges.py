@@ -92,9 +92,10 @@ def _unfinished(run: RunDir) -> str:
         summary = summary_of(run, run.instrument())
     except RunnerError as error:
         return str(error)
-    if summary["left"]:
-        why = run.summary().get("reason") or "not finished"
-        return f"{summary['left']} questions are missing ({why}); go on with: python -m runner resume {run.path}"
-    if summary["rows"] and summary["errors"] == summary["rows"]:
+    if summary.left:
+        recorded = run.summary()
+        why = (recorded.reason if recorded else "") or "not finished"
+        return f"{summary.left} questions are missing ({why}); go on with: python -m runner resume {run.path}"
+    if summary.rows and summary.errors == summary.rows:
         return "every question failed"
     return ""

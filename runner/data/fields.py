@@ -83,7 +83,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def some(names: Sequence[str], most: int = 8) -> str:
+def first_few(names: Sequence[str], most: int = 8) -> str:
     """Return the first few of many names, each cut to a readable length, and how many more there are."""
     return ", ".join(name[:_LONGEST] for name in names[:most]) + (
         f", … {len(names) - most} more" if len(names) > most else ""

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
-from runner.data.source import TOO_DEEP, unreadable
-from runner.data.strict_json import Unsound, Whole, finite, twice
+from runner.data.json_document import TOO_DEEP
+from runner.data.source import unreadable
+from runner.data.strict_json import SurrogateGuard, UnsoundJsonError, finite_number, refuse_duplicate
 from runner.errors import DatasetError, Remedy
 
 _CHUNK: Final = 1 << 16  # bytes that are read at a time
@@ -64,10 +65,10 @@ def _parsed(path: Path, start: _Start, layout: str) -> Iterator[tuple[tuple[str,
         with path.open("rb") as file:
             start(path, file)
             # Events, not ijson.items: it names every value by its path, which grows with the square of the depth.
-            yield from _members(path, layout, ijson.basic_parse(Whole(file), use_float=True, buf_size=_CHUNK))
+            yield from _members(path, layout, ijson.basic_parse(SurrogateGuard(file), use_float=True, buf_size=_CHUNK))
     except OSError as error:
         raise unreadable(path, error) from None
-    except Unsound as error:
+    except UnsoundJsonError as error:
         raise DatasetError(f"{path} {error}", Remedy.MENDED) from None
     except (ijson.JSONError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path} {_damage(error)}", Remedy.AGAIN) from None
@@ -88,7 +89,7 @@ def _members(path: Path, layout: str, events: Iterable[tuple[str, Any]]) -> Iter
                 before.append(set())
             elif event == "map_key":
                 if value in before[-1]:
-                    twice(value)
+                    refuse_duplicate(value)
                 lead[-1] = value
                 before[-1].add(value)
             elif event == "end_map":
@@ -103,7 +104,7 @@ def _members(path: Path, layout: str, events: Iterable[tuple[str, Any]]) -> Iter
             continue
         if event == "map_key":
             if value in stack[-1]:
-                twice(value)
+                refuse_duplicate(value)
             keys[-1] = value
             continue
         if event in ("start_map", "start_array"):
@@ -116,7 +117,7 @@ def _members(path: Path, layout: str, events: Iterable[tuple[str, Any]]) -> Iter
             if not stack:
                 continue  # the list is at its end
         elif type(value) is float:
-            finite(value)
+            finite_number(value)
         if len(stack) == 1:
             yield tuple(lead), value
         elif type(stack[-1]) is dict:

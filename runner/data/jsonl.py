@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner.data.fields import kind, mapping
-from runner.data.source import Source, decode_json, document, unreadable
+from runner.data.json_document import decode_json
+from runner.data.result_file import ResultFile, read_document
+from runner.data.source import unreadable
 from runner.errors import DatasetError, Remedy
 
 ROW: Final = 1 << 28  # bytes of a dataset's line; a file without line ends is not JSONL, however large it is
@@ -45,7 +47,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
         yield number, value
 
 
-def objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def objects(file: ResultFile) -> Iterator[tuple[str, dict[str, Any]]]:
     """Decode the objects of a file of results, a JSON list or JSON lines.
 
     Yields
@@ -59,7 +61,7 @@ def objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         When the file is neither, or holds anything but objects.
     """
     if not _begins_as_lines(file):
-        found = document(file)
+        found = read_document(file)
         if not isinstance(found, list):
             raise DatasetError(f"{file.name}: expected a list of objects or JSON lines, found {kind(found)}")
         for number, item in enumerate(found):
@@ -72,7 +74,7 @@ def objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, mapping(decode_json(where, line), where)
 
 
-def _begins_as_lines(file: Source) -> bool:
+def _begins_as_lines(file: ResultFile) -> bool:
     """Tell whether the first line is a JSON object; one that would be but for a key or a number is refused."""
     for _, line in _lines(file.path, LINE):
         if len(line) > LINE or not line.lstrip(_BLANK).startswith(b"{"):  # the former: a document without line ends

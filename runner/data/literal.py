@@ -13,7 +13,7 @@ _DEEPEST: Final = 20  # brackets that may be open at once
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
-def literal(where: FieldReader, text: str) -> object:
+def parse_literal(where: FieldReader, text: str) -> object:
     """Return a Python literal as data: nothing in it is executed, and its size and depth are bounded.
 
     Raises

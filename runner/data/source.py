@@ -1,4 +1,4 @@
-"""Find, download and verify the files of a dataset, or one file of results; then decode them.
+"""Find, download and verify the files of a dataset.
 
 A file is verified before it is understood. Every failure is one :class:`~runner.errors.DatasetError`; its ``remedy``
 becomes what to type next, in the words of whoever reads the file.
@@ -13,17 +13,11 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
 from urllib.parse import urlsplit
 
 from runner.config import Dataset, cache_dir, own_path
 from runner.data.download import fetch
-from runner.data.strict_json import Unsound, strictly
 from runner.errors import DatasetError, Remedy
-
-TOO_DEEP: Final = "is nested too deeply to be a dataset"
-DOCUMENT: Final = 256 << 20  # bytes of a JSON document of results: in memory it takes several times as much
-_MB: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,7 @@ def own_copy(dataset: Dataset, advice: str) -> Path:
     """
     if dataset.path is None:
         raise DatasetError(f"no data is configured and none can be downloaded by itself; {advice}")
-    path = looked_at(dataset.path)
+    path = configured_path(dataset.path)
     if not (path.is_dir() or path.is_file()):
         raise DatasetError(f"there is no file or folder {path} (looked in {Path.cwd()}); {advice}")
     return path
@@ -166,7 +160,7 @@ def local_copy(benchmark: str, dataset: Dataset) -> Path:
     """
     if dataset.path is None:
         return _download(benchmark, dataset)
-    path = looked_at(dataset.path)
+    path = configured_path(dataset.path)
     if path.is_dir():
         raise DatasetError(f"{path} is a folder; name the file itself (harness.dataset.path={path / 'FILE'})")
     if not path.is_file():
@@ -178,7 +172,7 @@ def local_copy(benchmark: str, dataset: Dataset) -> Path:
     return path
 
 
-def looked_at(path: str) -> Path:
+def configured_path(path: str) -> Path:
     """Return a path that a config names, if it is a file, a folder that can be listed, or nothing yet.
 
     Raises
@@ -232,97 +226,6 @@ def _download(benchmark: str, dataset: Dataset) -> Path:
         raise DatasetError(f"harness.dataset.url must start with https://, got '{parts.scheme}:'")
     name = f"{benchmark}-{(dataset.sha256 or 'unpinned')[:12]}-{Path(parts.path).name or 'data'}"
     return fetch(benchmark, dataset.url, dataset.sha256, datasets_dir(), name)
-
-
-def decode_json(place: str, data: bytes, *, nan_is_null: bool = False) -> Any:
-    """Decode JSON, strictly and as UTF-8.
-
-    Parameters
-    ----------
-    place
-        The file, or the line of one, as messages name it.
-    data
-        Its bytes.
-    nan_is_null
-        Read the NaN that some writers put in place of a missing number as null. It is not JSON, and refused elsewhere.
-
-    Raises
-    ------
-    DatasetError
-        Telling truncation, a wrong encoding and other damage apart; also on what
-        :func:`runner.data.strict_json.strictly` refuses.
-    """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{place} is not UTF-8 (byte {error.start})", Remedy.AGAIN) from None
-    if not text.strip():
-        raise DatasetError(f"{place} is empty", Remedy.OTHER)
-    try:
-        return strictly(text, nan_is_null=nan_is_null)
-    except RecursionError:
-        raise DatasetError(f"{place} {TOO_DEEP}", Remedy.AGAIN) from None
-    except Unsound as error:
-        raise DatasetError(f"{place} {error}", Remedy.MENDED) from None
-    except ValueError as error:
-        at = getattr(error, "pos", None)
-        ended = at is not None and (at >= len(text.rstrip()) or "Unterminated string" in str(error))
-        what = "is truncated: the JSON ends before it is complete" if ended else f"is not valid JSON ({error})"
-        raise DatasetError(f"{place} {what}", Remedy.AGAIN) from None
-
-
-@dataclass(frozen=True)
-class Source:
-    """One file of results. Where it lies goes into no record; its name, its bytes' sha256 and its size do."""
-
-    path: Path
-    name: str
-    sha256: str
-    size: int
-
-
-def source(word: str) -> Source:
-    """Return a file by its name on the command line, hashed.
-
-    Raises
-    ------
-    DatasetError
-        When it is not a regular file, cannot be read, or is empty.
-    """
-    path = own_path(word)
-    try:
-        if path.is_dir():
-            raise DatasetError(f"{word}: a folder; name the result files in it")
-        if path.exists() and not path.is_file():  # a pipe or a device has no end
-            raise DatasetError(f"{word}: not a regular file; save its content to one")
-        with path.open("rb") as file:
-            sha = hashlib.file_digest(file, "sha256").hexdigest()
-            size = file.tell()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DatasetError(f"{word}: cannot be read ({reason}); name an existing file") from None
-    if not size:
-        raise DatasetError(f"{word}: is empty; nothing to import")
-    return Source(path, path.name, sha, size)
-
-
-def document(file: Source, *, nan_is_null: bool = False) -> Any:
-    """Decode a file of results that is one JSON document, as :func:`decode_json` does.
-
-    Raises
-    ------
-    DatasetError
-        Also when the file is larger than :data:`DOCUMENT`, or than memory.
-    """
-    if file.size > DOCUMENT:
-        raise DatasetError(
-            f"{file.name}: {file.size // _MB} MB, and a JSON document is read up to {DOCUMENT // _MB} MB; "
-            f"write it as JSON lines, or import a part of it"
-        )
-    try:
-        return decode_json(file.name, read_bytes(file.path), nan_is_null=nan_is_null)
-    except MemoryError:
-        raise DatasetError(f"{file.name}: needs more memory than there is; import a part of it") from None
 
 
 def check_pin(what: str, sha: str, pin: str | None, why: str | None = None) -> None:

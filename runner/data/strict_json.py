@@ -24,11 +24,11 @@ _DIGITS: Final = 4300  # of a whole number, as many as Python reads
 HALF: Final = "holds half of a character"
 
 
-class Unsound(ValueError):
-    """What the data does that JSON must not, as the end of a sentence about it."""
+class UnsoundJsonError(ValueError):
+    """JSON by its grammar without one meaning; the message is the end of a sentence about the file."""
 
 
-def strictly(text: str, *, nan_is_null: bool = False) -> Any:
+def parse_strictly(text: str, *, nan_is_null: bool = False) -> Any:
     """Return the value of a JSON text.
 
     Parameters
@@ -40,46 +40,53 @@ def strictly(text: str, *, nan_is_null: bool = False) -> Any:
 
     Raises
     ------
-    Unsound
-        On what is JSON by its grammar, and has no one meaning.
+    UnsoundJsonError
+        On JSON by its grammar that has no one meaning.
     ValueError, RecursionError
         As :func:`json.loads`.
     """
-    constant = _null if nan_is_null else _no_constant
-    value = json.loads(text, object_pairs_hook=_once, parse_constant=constant, parse_float=finite, parse_int=_whole)
+    constant = _null if nan_is_null else refuse_constant
+    value = json.loads(
+        text,
+        object_pairs_hook=_unique_fields,
+        parse_constant=constant,
+        parse_float=finite_number,
+        parse_int=_whole_number,
+    )
     if ("\\ud" in text or "\\uD" in text) and (found := _IN_TEXT.search(text)):
-        raise Unsound(f"{HALF} ({found[0][-_ESCAPE:]})")
+        raise UnsoundJsonError(f"{HALF} ({found[0][-_ESCAPE:]})")
     return value
 
 
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        twice(next(name for name in names if names.count(name) > 1))
+        refuse_duplicate(next(name for name in names if names.count(name) > 1))
     return found
 
 
-def twice(name: str) -> NoReturn:
+def refuse_duplicate(name: str) -> NoReturn:
     """Refuse a field that stands twice in one object."""
-    raise Unsound(f"has the field '{name[:60]}' twice in one object")
+    raise UnsoundJsonError(f"has the field '{name[:60]}' twice in one object")
 
 
-def finite(number: str | float) -> float:
-    """A number, unless it is larger than any."""
+def finite_number(number: str | float) -> float:
+    """Return a number, unless it is larger than any."""
     value = float(number)
     if not math.isfinite(value):
-        raise Unsound(f"has a number that is none ({str(number)[:40]})")
+        raise UnsoundJsonError(f"has a number that is none ({str(number)[:40]})")
     return value
 
 
-def _whole(digits: str) -> int:
+def _whole_number(digits: str) -> int:
     if len(digits) > _DIGITS:
-        raise Unsound(f"has a number of {len(digits)} digits")
+        raise UnsoundJsonError(f"has a number of {len(digits)} digits")
     return int(digits)
 
 
-def _no_constant(word: str) -> Any:
+def refuse_constant(word: str) -> NoReturn:
+    """Refuse ``NaN`` and the infinities, which Python's decoder would read."""
     raise ValueError(f"{word} is not JSON")
 
 
@@ -87,8 +94,8 @@ def _null(_word: str) -> None:
     return None
 
 
-class Whole:
-    """A binary file that is read through, and refuses half of a character: a parser may put another one in its place.
+class SurrogateGuard:
+    """Reader of a binary file that refuses half of a character: a parser may put another one in its place.
 
     Parameters
     ----------
@@ -101,11 +108,11 @@ class Whole:
         self._last = b""  # the end of what was read, where an escape may go on
 
     def read(self, size: int = -1) -> bytes:
-        """As the file's own.
+        """Read as the file does.
 
         Raises
         ------
-        Unsound
+        UnsoundJsonError
             When half of a character is in what was read.
         """
         data = self._file.read(size)
@@ -116,7 +123,7 @@ class Whole:
                 first = found[0][-3] in b"89abAB"
                 known = found.end() + _ESCAPE if first else found.end()  # where the other half of a first one ends
                 if old < known and (known <= at or not data):
-                    raise Unsound(f"{HALF} ({found[0][-_ESCAPE:].decode()})")
+                    raise UnsoundJsonError(f"{HALF} ({found[0][-_ESCAPE:].decode()})")
         start = max(0, at - 2 * _ESCAPE)
         while start and seen[start - 1] == 0x5C:  # the whole run of backslashes, or none of it
             start -= 1

@@ -9,7 +9,8 @@ from typing import Final
 
 from runner.data.json_stream import records
 from runner.data.jsonl import LINE, json_lines
-from runner.data.source import Source, unreadable
+from runner.data.result_file import ResultFile
+from runner.data.source import unreadable
 from runner.errors import DatasetError, MissingExtra, Remedy
 
 _MAGIC: Final = b"PAR1"
@@ -69,7 +70,7 @@ def _parquet(file: Path, choose: Callable[[Sequence[str]], list[str]]) -> Iterat
         raise DatasetError(f"{file} cannot be read as Parquet ({line})", Remedy.AGAIN) from None
 
 
-def csv_rows(file: Source, delimiter: str) -> Iterator[tuple[str, dict[str, str]]]:
+def csv_rows(file: ResultFile, delimiter: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the rows of a CSV file by its header, each with the place that messages name.
 
     Raises

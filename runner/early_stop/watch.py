@@ -18,6 +18,7 @@ from runner.early_stop.baseline import baseline_of
 from runner.errors import Decided, RunnerError
 from runner.record.columns import Columns, columns
 from runner.record.compare import compare
+from runner.record.files import Instrument
 from runner.record.rundir import RunDir
 from runner.score.labels import ACCURACY
 from runner.stats.resample import Floats
@@ -166,7 +167,7 @@ def _value(row: Row, metric: str) -> float:
     return np.nan if value is None else float(value)
 
 
-def watch_on(baseline: RunDir, settings: GateConfig, instrument: Mapping[str, Any]) -> tuple[Watch, str]:
+def watch_on(baseline: RunDir, settings: GateConfig, instrument: Instrument) -> tuple[Watch, str]:
     """A watch against a recorded baseline, and the metric that it reads.
 
     Raises
@@ -174,10 +175,10 @@ def watch_on(baseline: RunDir, settings: GateConfig, instrument: Mapping[str, An
     RecordError
         When the baseline cannot be read.
     """
-    about = instrument["harness"]
-    metric = about["headline"] if settings.metric == "auto" else settings.metric
+    about = instrument.harness
+    metric = about.headline if settings.metric == "auto" else settings.metric
     rows = columns(baseline, [] if metric == ACCURACY else [metric])
-    counted = about["comparable"] if settings.categories == "comparable" else rows.categories
+    counted = about.comparable if settings.categories == "comparable" else rows.categories
     return Watch(rows, metric, counted, settings.max_error_share), metric
 
 
@@ -207,7 +208,7 @@ class Watching:
         return self.watch.decided(self.against, self.unit) if self.watch.take(row) else None
 
 
-def begin(run: RunDir, experiment: Experiment, instrument: Mapping[str, Any]) -> Watching | str:
+def begin(run: RunDir, experiment: Experiment, instrument: Instrument) -> Watching | str:
     """Begin to watch an arm whose instrument is known, or say in a line why it is not watched.
 
     Parameters
@@ -229,8 +230,8 @@ def begin(run: RunDir, experiment: Experiment, instrument: Mapping[str, Any]) ->
         found = compare(
             baseline.experiment().model_dump(mode="json"),
             experiment.model_dump(mode="json"),
-            theirs["rows"],
-            instrument["rows"],
+            theirs.rows,
+            instrument.rows,
             experiment.gate.treatment,
             experiment.gate.same,
         )
@@ -238,17 +239,17 @@ def begin(run: RunDir, experiment: Experiment, instrument: Mapping[str, Any]) ->
             return f"not comparable with {baseline.path.name}: {found.confounds[0].line()}"
         if found.null:
             return "the same configuration twice measures noise, and is never stopped"
-        fakes = [*theirs["fakes"], *instrument["fakes"]]
+        fakes = [*theirs.fakes, *instrument.fakes]
         if fakes:
             return f"{fakes[0]} is a fake: there will be no verdict"
         watch, metric = watch_on(baseline, experiment.gate, instrument)
-        if metrics_of(instrument["harness"]).pair(metric) is not None:
+        if metrics_of(instrument.harness).pair(metric) is not None:
             return f"{metric} is a score of two questions, which no single row tells"
-        expected = int(theirs["census"]["questions"])
+        expected = theirs.census.questions
         rows = len(watch)
     except RunnerError as error:
         return f"the baseline {baseline.path.name} cannot be read ({error})"
     if rows < expected:
         return f"the baseline {baseline.path.name} is not finished: {expected - rows} questions are missing"
-    few = caution(watch.signs.clusters, "question" if watch.signs.single else instrument["harness"]["cluster"])
-    return few or Watching(watch, baseline, metric, instrument["harness"]["cluster"])
+    few = caution(watch.signs.clusters, "question" if watch.signs.single else instrument.harness.cluster)
+    return few or Watching(watch, baseline, metric, instrument.harness.cluster)

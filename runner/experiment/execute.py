@@ -15,7 +15,7 @@ from runner.analysis.summary import summarise
 from runner.early_stop.watch import begin, watched_so_far
 from runner.errors import Decided, RecordError, RunnerError, Stopped
 from runner.experiment.conformance import remembered
-from runner.experiment.instrument import instrument, same_instrument, write_side
+from runner.experiment.instrument import instrument, same_instrument, write_side, written
 from runner.experiment.prepare import PreparedExperiment, require_capable
 from runner.experiment.run_loop import QuestionLoop
 from runner.experiment.session import Observer
@@ -84,21 +84,20 @@ def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
         recorded = run.instrument()
     except RecordError:
         return Outcome("failed", str(problem or "the run never started"))
-    summary = summarise(run, recorded)
-    resumable = isinstance(problem, Stopped | RecordError) or (problem is not None and summary["rows"] > 0)
-    state = "complete" if summary["left"] == 0 else "incomplete" if resumable else "failed"
+    figures = summarise(run, recorded)
+    resumable = isinstance(problem, Stopped | RecordError) or (problem is not None and figures.rows > 0)
+    state = "complete" if figures.left == 0 else "incomplete" if resumable else "failed"
     if problem is None and state != "complete":
         state = "incomplete"
-    decided = {}
+    reason, decided = str(problem) if problem else "", None
     if state == "incomplete" and isinstance(problem, Decided):
-        state, decided = "decided", {"decided": problem.numbers}
-    summary = {"state": state, "reason": str(problem) if problem else "", **decided, **summary}
+        state, decided = "decided", problem.numbers
     try:
-        run.write_json("summary.json", summary)
+        run.write_summary(figures, state, reason, decided)
     except RecordError:
         if problem is None:
             raise
-    return Outcome(state, summary["reason"])
+    return Outcome(state, reason)
 
 
 async def _session(
@@ -122,9 +121,8 @@ async def _session(
         raise RunnerError(f"system '{ready.experiment.arm.system}' did not open: {reason}; see run.log") from error
     try:
         require_capable(ready.experiment, ready.system, ready.census)
-        same_instrument(
-            run, {**instrument(ready, opened), "conformance": remembered(cache_dir, ready.experiment.arm, opened)}
-        )
+        fresh = instrument(ready, opened, remembered(cache_dir, ready.experiment.arm, opened))
+        same_instrument(run, fresh, written(fresh))
         record: dict[str, Any] = {
             "run_id": run_id,
             "dataset": vars(ready.dataset),

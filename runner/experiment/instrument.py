@@ -15,12 +15,13 @@ from runner.harness import Harness, code_of
 from runner.llm import instrument_params
 from runner.llm.judge import Judge
 from runner.record import instrument as instruments
+from runner.record.files import SUPERSEDED, CensusCounts, HarnessFacts, Instrument, LastCheck
 from runner.record.rundir import FORMAT, RunDir
 from runner.system import Provenance
 
 
-def instrument(ready: PreparedExperiment, opened: Provenance) -> dict[str, Any]:
-    """What must match for another run to compare with this one, and what a gate must know to read it offline."""
+def instrument(ready: PreparedExperiment, opened: Provenance, last_check: LastCheck | None = None) -> Instrument:
+    """Return what must match for another run to compare, and what a gate must know to read this one offline."""
     experiment, harness = ready.experiment, ready.harness
     reader, judge = experiment.reader, experiment.judge
     rows: dict[str, Any] = {
@@ -51,32 +52,33 @@ def instrument(ready: PreparedExperiment, opened: Provenance) -> dict[str, Any]:
     fakes = [f"reader {reader.name}"] if reader.provider == "fake" else []
     fakes += [f"judge {judge.name}"] if judge.provider == "fake" else []
     fakes += [f"embedder {opened.embedder}"] if opened.fake else []
-    return {
-        "format": FORMAT,
-        "runner": runner.__version__,
-        "rows": rows,
-        "fakes": fakes,
-        "harness": {
-            "name": experiment.harness.name,
-            "synthetic": harness.synthetic,
-            "cluster": harness.cluster,
-            "categories": dict(harness.categories),
-            "comparable": sorted(harness.comparable),
-            "headline": harness.headline(experiment.axis),
-            "rubrics": list(harness.rubrics),
-            "macro": harness.macro,
-            "tags": list(harness.tags),
-            "metrics": msgspec.to_builtins(harness.metrics),
-            "thresholds": harness.thresholds(),
-        },
-        "census": {
-            "questions": ready.census.questions,
-            "scenarios": ready.census.scenarios,
-            "clusters": ready.census.clusters,
-            "events": ready.census.events,
-            "by_category": dict(ready.census.by_category),
-        },
-    }
+    return Instrument(
+        format=FORMAT,
+        runner=runner.__version__,
+        rows=rows,
+        fakes=fakes,
+        harness=HarnessFacts(
+            name=experiment.harness.name,
+            synthetic=harness.synthetic,
+            cluster=harness.cluster,
+            categories=dict(harness.categories),
+            comparable=sorted(harness.comparable),
+            headline=harness.headline(experiment.axis),
+            rubrics=list(harness.rubrics),
+            macro=harness.macro,
+            tags=list(harness.tags),
+            metrics=list(harness.metrics),
+            thresholds=dict(harness.thresholds()),
+        ),
+        census=CensusCounts(
+            questions=ready.census.questions,
+            scenarios=ready.census.scenarios,
+            clusters=ready.census.clusters,
+            events=ready.census.events,
+            by_category=dict(ready.census.by_category),
+        ),
+        conformance=last_check or LastCheck(),
+    )
 
 
 def judge_rows(config: ModelConfig, judge: Judge | None, rules: Sequence[str] = ()) -> dict[str, Any]:
@@ -113,20 +115,40 @@ def _denominator(axis: str, harness: Harness) -> str:
     return f"correct / (correct + wrong + abstained) over categories {categories}; errors excluded"
 
 
-def same_instrument(run: RunDir, fresh: dict[str, Any]) -> None:
-    """On a resume, refuse to mix two instruments in one run."""
+def written(fresh: Instrument) -> dict[str, Any]:
+    """Return what ``instrument.json`` of a new run holds: of a system that was never checked an empty conformance."""
+    plain: dict[str, Any] = msgspec.to_builtins(fresh)
+    harness = {name: value for name, value in plain["harness"].items() if name not in SUPERSEDED}
+    return {**plain, "harness": harness, "conformance": plain["conformance"] if fresh.conformance.checked else {}}
+
+
+def same_instrument(run: RunDir, fresh: Instrument, as_written: object = None) -> None:
+    """Write the instrument of a new run; on a resume, refuse to mix two instruments in one run.
+
+    Parameters
+    ----------
+    fresh
+        The instrument of this session.
+    as_written
+        What the file is to hold where that is not simply ``fresh``.
+
+    Raises
+    ------
+    Refused
+        When another one is recorded.
+    """
     if not (run.path / "instrument.json").exists():
-        run.write_json("instrument.json", fresh)
+        run.write_json("instrument.json", as_written or fresh)
         return
     recorded = run.instrument()
     changed = [
         name
-        for name in instruments.mismatches(recorded["rows"], fresh["rows"])
-        if recorded["rows"].get(name) != fresh["rows"].get(name)
+        for name in instruments.mismatches(recorded.rows, fresh.rows)
+        if recorded.rows.get(name) != fresh.rows.get(name)
     ]
     if changed:
         name = changed[0]
         raise Refused(
-            f"{run.path}: the instrument changed since this run began, {name}: {recorded['rows'].get(name)!r} then, "
-            f"{fresh['rows'].get(name)!r} now ({', '.join(changed)}); start a new run instead of resuming this one"
+            f"{run.path}: the instrument changed since this run began, {name}: {recorded.rows.get(name)!r} then, "
+            f"{fresh.rows.get(name)!r} now ({', '.join(changed)}); start a new run instead of resuming this one"
         )

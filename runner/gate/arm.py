@@ -14,6 +14,7 @@ from runner.config import GateConfig
 from runner.errors import RecordError, UsageError
 from runner.gate import question_pairs
 from runner.record.columns import Columns, columns
+from runner.record.files import Figures, Instrument
 from runner.record.rundir import RunDir
 from runner.score.labels import ACCURACY
 from runner.types import CORRECT, LABELS
@@ -28,8 +29,8 @@ class Arm:
     name: str
     run: RunDir
     config: dict[str, Any]
-    instrument: dict[str, Any]
-    summary: dict[str, Any]
+    instrument: Instrument
+    summary: Figures
     metric: str
     settings: GateConfig
     data: Columns
@@ -37,7 +38,7 @@ class Arm:
     @property
     def left(self) -> int:
         """Questions of the slice without a row."""
-        return max(0, int(self.instrument["census"]["questions"]) - len(self.data))
+        return max(0, self.instrument.census.questions - len(self.data))
 
     @property
     def state(self) -> str:
@@ -46,13 +47,14 @@ class Arm:
     @property
     def reason(self) -> str:
         left = self.left
-        why = self.run.summary().get("reason") or "not finished"
+        recorded = self.run.summary()
+        why = (recorded.reason if recorded else "") or "not finished"
         return f"{left} questions are missing ({why}); go on with: {self.resume}"
 
     @property
     def resume(self) -> str:
         """The command that finishes the run; a system of one's own is found in a folder that only its owner knows."""
-        shipped = str(self.instrument["rows"].get("server_build", "")).startswith("agent-memory-runner ")
+        shipped = str(self.instrument.rows.get("server_build", "")).startswith("agent-memory-runner ")
         stopped = " --to-the-end" if self.run.decided() else ""
         return f"python -m runner resume {self.run.path}{stopped}" + ("" if shipped else " --config-dir DIR")
 
@@ -71,18 +73,19 @@ class Arm:
     @property
     def headline(self) -> float | None:
         """The metric over the denominator that the gate reads."""
-        groups = self.summary["groups"]
+        groups = self.summary.groups
         name = COMPARABLE if self.settings.categories == "comparable" else ALL
         value = groups.get(name + PATCHED, groups.get(name, {})).get(self.metric)
-        if value is None and metrics_of(self.instrument["harness"]).pair(self.metric) is not None and self.scored:
+        if value is None and metrics_of(self.instrument.harness).pair(self.metric) is not None and self.scored:
             value = self.values[self.headline_rows & self.data.ok & np.isfinite(self.values)].mean()
         return float(value) if isinstance(value, int | float) else None
 
     @property
     def usd(self) -> float | None:
         """Money spent on models; ``None`` when a price is unknown."""
-        spent = [stage["usd"] for stage in self.summary["usage"].values()]
-        return None if "unknown" in spent else float(sum(spent))
+        spent = [stage.usd for stage in self.summary.usage.values()]
+        known = [usd for usd in spent if not isinstance(usd, str)]
+        return float(sum(known)) if len(known) == len(spent) else None
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -104,8 +107,8 @@ class Arm:
     @property
     def headline_rows(self) -> NDArray[np.bool_]:
         """The rows of the denominator that the gate reads, failed ones included."""
-        names, about = self.data.categories, self.instrument["harness"]
-        comparable = np.isin(self.data.category, [i for i, name in enumerate(names) if name in about["comparable"]])
+        names, about = self.data.categories, self.instrument.harness
+        comparable = np.isin(self.data.category, [i for i, name in enumerate(names) if name in about.comparable])
         wide = self.settings.categories == "all"
         return (comparable | wide) & ~self.data.excluded
 
@@ -134,14 +137,14 @@ class Arm:
             "metric": self.metric,
             "value": self.headline,
             "scored": self.scored,
-            "rows": self.summary["rows"],
+            "rows": self.summary.rows,
             "errors": self.errors,
-            "statuses": self.summary["statuses"],
+            "statuses": self.summary.statuses,
             "flip_rate": self.flip_rate,
             "usd": "unknown" if self.usd is None else self.usd,
-            "search_seconds": self.summary["search_seconds"],
-            "fakes": self.instrument.get("fakes", []),
-            "served": self.summary["served"],
+            "search_seconds": self.summary.search_seconds,
+            "fakes": self.instrument.fakes,
+            "served": self.summary.served,
         }
 
 
@@ -154,20 +157,19 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
         When the run has no such metric.
     """
     instrument = run.instrument()
-    metric = instrument["harness"].get("headline", ACCURACY) if settings.metric == "auto" else settings.metric
-    metrics = metrics_of(instrument["harness"])
+    metric = instrument.harness.headline if settings.metric == "auto" else settings.metric
+    metrics = metrics_of(instrument.harness)
     made = metrics.pair(metric)
     parts = question_pairs.parts(made) if made else () if metric == ACCURACY else (metric, PUBLISHED + metric)
     data = columns(run, parts)
     _whole(run, instrument, data)
     if made is not None:
         data = question_pairs.joined(data, made, metric, PUBLISHED + metric)
-    axis = instrument["rows"].get("axis")
-    if metric == ACCURACY and axis == "recall":
+    if metric == ACCURACY and instrument.axis == "recall":
         raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")
     summary = summary_of(run, instrument)
     if metric != ACCURACY and len(data) and data.ok.any():
-        known = {key for group in summary["groups"].values() for key in group if isinstance(group[key], float)}
+        known = {key for group in summary.groups.values() for key in group if isinstance(group[key], float)}
         known = {key for key in known if not key.startswith((PUBLISHED, "accuracy"))} | {ACCURACY} & known
         if metric not in known and not np.isfinite(data.values[metric]).any() and settings.metric != "auto":
             raise UsageError(
@@ -206,7 +208,7 @@ def _comparable(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None
         )
 
 
-def _whole(run: RunDir, instrument: dict[str, Any], data: Columns) -> None:
+def _whole(run: RunDir, instrument: Instrument, data: Columns) -> None:
     """Hold the rows against the slice that the instrument pins.
 
     Raises
@@ -214,12 +216,10 @@ def _whole(run: RunDir, instrument: dict[str, Any], data: Columns) -> None:
     RecordError
         When they are other questions, or rows carry a label that no judge gives.
     """
-    expected = instrument["census"]["questions"]
-    if len(data) > expected or (
-        len(data) == expected and expected and data.digest != instrument["rows"]["slice.sha256"]
-    ):
+    expected = instrument.census.questions
+    if len(data) > expected or (len(data) == expected and expected and data.digest != instrument.rows["slice.sha256"]):
         raise RecordError(f"{run.rows_path}: holds other questions than its slice; the record is damaged: run it again")
-    if instrument["rows"].get("axis") != "recall":
+    if instrument.axis != "recall":
         strange = [
             name
             for code, name in enumerate(data.labels)

@@ -25,10 +25,8 @@ MIN_CATEGORY: Final = 20  # pairs below which a category gets no verdict
 
 def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     """The verdict on an opened pair, B against A."""
-    found = compare_records(
-        a.config, b.config, a.instrument["rows"], b.instrument["rows"], settings.treatment, settings.same
-    )
-    axis = str(a.instrument["rows"].get("axis", "unknown"))
+    found = compare_records(a.config, b.config, a.instrument.rows, b.instrument.rows, settings.treatment, settings.same)
+    axis = str(a.instrument.rows.get("axis", "unknown"))
     pair = Comparison(a.name, b.name, a.metric, axis, "refused", "", found)
     pair.notes = [*found.notes, *drift(a.summary, b.summary)]
     pair.notes += _shared_ingest(a, b, found)
@@ -36,11 +34,11 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     pair.notes += [
         f"{arm.name} breaks the contract of a memory system ({broken})"
         for arm in (a, b)
-        for broken in arm.instrument["conformance"]["broken"]
+        for broken in arm.instrument.conformance.broken
     ]
-    if a.instrument["harness"].get("synthetic"):
+    if a.instrument.harness.synthetic:
         pair.notes.append("synthetic data: generated, with gold known exactly; says nothing about real conversations")
-    served_a, served_b = set(a.summary["served"]), set(b.summary["served"])
+    served_a, served_b = set(a.summary.served), set(b.summary.served)
     if served_a and served_b and not served_a & served_b and "served" not in settings.treatment:
         pair.reason = (
             f"not comparable: the servers say they served {', '.join(sorted(served_a))} to {a.name} and "
@@ -88,9 +86,9 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
             )
             return pair
     usable = ok & measured_a & measured_b
-    about = a.instrument["harness"]
+    about = a.instrument.harness
     category, names = a.data.category, a.data.categories
-    comparable = np.isin(category, [code for code, name in enumerate(names) if name in about["comparable"]])
+    comparable = np.isin(category, [code for code, name in enumerate(names) if name in about.comparable])
     kept = ~(a.data.excluded | b.data.excluded)
     pair.notes += _unequal_patches(a, b)
     chosen = comparable if settings.categories == "comparable" else np.ones_like(comparable)
@@ -107,7 +105,7 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
     if not stable.all():
         masks["stable-only"] = chosen & kept & stable
     for code, name in sorted(enumerate(names), key=lambda item: (len(item[1]), item[1])):
-        masks[f"category:{name} {about['categories'].get(name, name)}"] = (category == code) & kept
+        masks[f"category:{name} {about.categories.get(name, name)}"] = (category == code) & kept
     present = np.stack([mask & usable for mask in masks.values()])
     rows_a = np.tile(np.where(usable, values_a, 0.0), (len(masks), 1))
     rows_b = np.tile(np.where(usable, values_b, 0.0), (len(masks), 1))
@@ -182,6 +180,6 @@ def _shared_ingest(a: Arm, b: Arm, found: Comparability) -> list[str]:
     side = a.run.read_json("provenance.json").get("write_side")
     if side is None or side != b.run.read_json("provenance.json").get("write_side"):
         return []
-    reused = b.summary["ingest"]["embeddings_reused"]
+    reused = b.summary.ingest.embeddings_reused
     made = f", {reused} embeddings reused" if reused else ""
     return [f"one write side with {a.name} ({side}{made}): the arms differ in how they read"]

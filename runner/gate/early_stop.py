@@ -110,12 +110,12 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
         return None
     from runner.early_stop.watch import Watch
 
-    about = b.instrument["harness"]
-    counted = about["comparable"] if settings.categories == "comparable" else a.data.categories
+    about = b.instrument.harness
+    counted = about.comparable if settings.categories == "comparable" else a.data.categories
     watch = Watch(a.data, b.metric, counted)
     for row in b.run.rows():
         watch.take(row)
-    unit = "question" if watch.signs.single else str(about["cluster"])
+    unit = "question" if watch.signs.single else about.cluster
     return Look(watch.signs, unit, b.left, b.resume)
 
 

@@ -92,7 +92,7 @@ def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]]
         difference, reason = (
             None,
             (
-                f"the labelled pairs lie in {spread} of {all_of_them} {a.instrument['harness']['cluster']}s, and "
+                f"the labelled pairs lie in {spread} of {all_of_them} {a.instrument.harness.cluster}s, and "
                 f"{TOO_FEW} are needed: label a random sample of all questions"
             ),
         )

@@ -80,7 +80,7 @@ def _notes(path: Path, made: Calibration, a: Arm, b: Arm, settings: GateConfig) 
     trusted: dict[str, None] = {}
     mine = {row: made.rows.get(row, UNKNOWN) for row in file.ROWS}
     for arm in (a, b):
-        theirs = {row: arm.instrument["rows"].get(row, UNKNOWN) for row in file.ROWS}
+        theirs = {row: arm.instrument.rows.get(row, UNKNOWN) for row in file.ROWS}
         for row in mismatches(mine, theirs):
             if row in declared and UNKNOWN in (mine[row], theirs[row]):
                 trusted[row] = None
@@ -94,7 +94,7 @@ def _notes(path: Path, made: Calibration, a: Arm, b: Arm, settings: GateConfig) 
     notes = notes if made.fakes else []
     if trusted:
         notes.append(f"declared to be the same as in the calibration by a person: {', '.join(trusted)} (gate.same)")
-    served = {*a.summary["served"], *b.summary["served"]}
+    served = {*a.summary.served, *b.summary.served}
     if made.served and served and not set(made.served) & served:
         notes.append(
             f"drift: the calibration was served by {', '.join(made.served)}, the arms by {', '.join(sorted(served))}"
@@ -108,7 +108,7 @@ def _beside(
     main = _corrected(verdict, rates.rates_of(made.kinds, SPECIFIC))
     if main is None:
         return None
-    names = a.instrument["harness"]["categories"]
+    names = a.instrument.harness.categories
     categories = {}
     for key, kinds in made.categories.items():
         name = f"{key} {names.get(key, key)}"

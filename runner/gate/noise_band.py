@@ -74,7 +74,7 @@ def _other_instrument(null: Arm, arm: Arm, settings: GateConfig) -> str:
     if null.metric != arm.metric:
         return f"metric {null.metric} against {arm.metric}"
     declared = {*rows_named(settings.same), *rows_named(w for w in settings.treatment if w != "served")}
-    mine, theirs = arm.instrument["rows"], null.instrument["rows"]
+    mine, theirs = arm.instrument.rows, null.instrument.rows
     for row in mismatches(mine, theirs):
         if row not in SYSTEM_ROWS and row not in declared:
             return f"{row}: {theirs.get(row)!r} against {mine.get(row)!r} — {WHY.get(row, 'the instrument differs')}"

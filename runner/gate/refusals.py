@@ -60,7 +60,7 @@ def conclude(pair: Comparison, a: Arm, b: Arm, identical: bool) -> Comparison:
     """Outcome and reason from the statistics and from what forbids a verdict."""
     verdict = pair.verdict
     assert verdict is not None
-    fakes = sorted({*a.instrument.get("fakes", []), *b.instrument.get("fakes", [])})
+    fakes = sorted({*a.instrument.fakes, *b.instrument.fakes})
     if fakes:
         pair.outcome = "refused"
         pair.reason = f"fake provider ({', '.join(fakes)}): a first look, never a verdict"

@@ -7,9 +7,8 @@ validated name. What several benchmarks share is in ``_base/``.
 
 from __future__ import annotations
 
-import sys
+from typing import Final
 
-from runner import lookup
 from runner.config import HarnessConfig
 from runner.errors import ConfigError
 from runner.harness._base.classes import class_problems, code_of
@@ -17,6 +16,7 @@ from runner.harness._base.contract import DatasetInfo, Harness, NoSettings
 from runner.harness._base.faults import own_code
 from runner.harness._base.report import Line, Table
 from runner.harness._base.slices import Census
+from runner.lookup import Registry
 
 __all__ = [
     "Census",
@@ -33,14 +33,8 @@ __all__ = [
 ]
 
 
-def names() -> list[str]:
-    """List every harness by name, those of the user's own folders included. Imports nothing."""
-    return lookup.names(__path__)
-
-
-def shipped() -> list[str]:
-    """Every harness of this package by name. Imports nothing."""
-    return lookup.names(__path__[:1])
+_REGISTRY: Final = Registry(__name__, Harness, "HARNESS", "harness.name")
+names, shipped = _REGISTRY.names, _REGISTRY.shipped
 
 
 def find(name: str) -> type[Harness]:
@@ -51,7 +45,7 @@ def find(name: str) -> type[Harness]:
     ConfigError
         When there is no such harness; the message lists those that exist.
     """
-    kind = lookup.find(sys.modules[__name__], name, Harness, "HARNESS", "harness.name")
+    kind = _REGISTRY.find(name)
     problems = class_problems(kind, name)
     if problems:
         raise ConfigError(problems)

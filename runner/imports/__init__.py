@@ -1,31 +1,30 @@
 """Results of other harnesses as run directories: the contract of a format, and the look-up by name.
 
 To add a format: ``runner/imports/NAME.py`` with a class that subclasses :class:`Format` and is bound to ``FORMAT``, and
-a section of ``docs/imports.md``. Nothing else: the module is imported on demand from the validated name. Modules here
-whose names start with an underscore are parts that formats share.
+a section of ``docs/imports.md``. Nothing else: the module is imported on demand from the validated name. What
+several formats share is in ``_shared/``.
 
-A format reads files and tells what they say, one :class:`Given` a graded answer. It never grades, and leaves out what
-the files do not tell. What follows is the same for every format: joining by id, duplicates, missing questions, gold
-patches, and the instrument, in which everything that no file proves is ``unknown``.
+A format reads files into :class:`Given` objects. It never grades, and leaves out what the files do not tell. The
+rest is the same for every format: joining by id, duplicates, missing questions, gold patches, and the instrument, in
+which everything that no file proves is ``unknown``.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from runner import lookup
 from runner.config import Strict, checked
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
+from runner.lookup import Registry
 from runner.types import Gold
 
 
 class Given(Struct, kw_only=True):
-    """One graded answer, as a file tells it.
+    """A graded answer as a file has it.
 
     Attributes
     ----------
@@ -62,7 +61,7 @@ class Given(Struct, kw_only=True):
 
 @dataclass
 class Results:
-    """One arm, as its files tell it.
+    """An arm as its files have it.
 
     Attributes
     ----------
@@ -81,7 +80,7 @@ class Results:
     cluster
         What one cluster is, in a word, where no harness says it.
     lines
-        What the format has to say of this arm, one fact a line.
+        Facts that the format found about this arm, one per line.
     """
 
     given: list[Given]
@@ -113,8 +112,8 @@ class Format:
     def __init__(self, settings: dict[str, str]) -> None:
         self.settings = checked(self.Settings, settings, "--")
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
-        """The arms that the files hold, usually one; several files are parts or repeats of it.
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
+        """Read the arms that the files hold, usually one; several files are parts or repeats of it.
 
         Raises
         ------
@@ -124,17 +123,16 @@ class Format:
         raise NotImplementedError
 
 
-def names() -> list[str]:
-    """Every format by name. Imports nothing."""
-    return lookup.names(__path__)
+_REGISTRY: Final = Registry(__name__, Format, "FORMAT", "import")
+names = _REGISTRY.names
 
 
 def find(name: str) -> type[Format]:
-    """The format of that name; ``locomo-audit`` and ``locomo_audit`` are one.
+    """Return the format of that name; ``locomo-audit`` and ``locomo_audit`` are one.
 
     Raises
     ------
     ConfigError
         When there is no such format; the message lists those that exist.
     """
-    return lookup.find(sys.modules[__name__], name.replace("-", "_"), Format, "FORMAT", "import")
+    return _REGISTRY.find(name.replace("-", "_"))

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.data.fields import field, gold, identifier, listed, mapping, optional, text, word
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, read_document
 from runner.errors import DatasetError
+from runner.harness.locomo_qa.conversations import BENCHMARK, NAMES
+from runner.harness.locomo_qa.format import ADVERSARIAL
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of
-from runner.imports._shared.locomo import ADVERSARIAL, HARNESS, NAMES
 
 _ID = re.compile(r"locomo_(\d{1,4})_qa(\d{1,6})")
 
@@ -25,12 +26,12 @@ _ID = re.compile(r"locomo_(\d{1,4})_qa(\d{1,6})")
 class EverMemOS(Format):
     name = "evermemos"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         found = Results([], cluster="conversation")
         outside: set[str] = set()
         facts: dict[str, set[str]] = {"answer_model": set(), "judge_model": set(), "answer_prompt": set()}
         for number, file in enumerate(files):
-            whole = mapping(document(file), file.name)
+            whole = mapping(read_document(file), file.name)
             for user, items in field(whole, "detailed_results", file.name, mapping).items():
                 for position, item in enumerate(listed(items, f"{file.name}, {user}")):
                     where = f"{file.name}, {user}, entry {position}"
@@ -49,7 +50,7 @@ class EverMemOS(Format):
             raise DatasetError(
                 f"'{sorted(outside)[0]}' is no id of LoCoMo and others are; import one dataset at a time"
             )
-        found.harness = "" if outside else HARNESS
+        found.harness = "" if outside else BENCHMARK
         return [found]
 
 
@@ -85,7 +86,7 @@ def _question(item: dict[str, Any], where: str, user: str, file: int, outside: s
 
 
 def _state(found: Results, whole: dict[str, Any], about: dict[str, Any]) -> None:
-    """What the file says of itself; sums over files, and the number of repeats of the last."""
+    """Note what the file says of itself; sums over files, and the number of repeats of the last."""
     for ours, value in (("questions", whole.get("total_questions")), ("correct", whole.get("correct"))):
         if isinstance(value, int) and not isinstance(value, bool):
             found.stated[ours] = found.stated.get(ours, 0) + value

@@ -19,11 +19,11 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.data.fields import gold, identifier, listed, mapping, text, word
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.errors import DatasetError, UsageError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.eval_log import open_log
-from runner.imports._shared.labels import MISSING, label_of, short
+from runner.imports._shared.labels import MISSING, label_of, shorten
 from runner.types import ABSTAIN, CORRECT, JUDGE_ERROR, JUDGE_UNPARSEABLE, LABELS, READER_ERROR, WRONG
 
 _LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0}
@@ -47,7 +47,7 @@ class InspectAI(Format):
     Settings = Flags
     settings: Flags
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         found = Results([])
         models: set[str] = set()
         judges: set[str] = set()
@@ -138,7 +138,7 @@ class InspectAI(Format):
             return (*label_of(value), False)
         if not 0 <= number <= 1:
             return JUDGE_UNPARSEABLE, f"{number:g}", False
-        said = short(str(value))
+        said = shorten(str(value))
         return (CORRECT if number >= self.settings.threshold else WRONG), said, 0 < number < 1
 
 
@@ -146,7 +146,7 @@ class InspectAI(Format):
 
 
 def _state(found: Results, spec: dict[str, Any], name: str) -> None:
-    """How many questions and repeats the log says it has."""
+    """Note how many questions and repeats the log says it has."""
     about = mapping(spec.get("dataset") or {}, f"{name}, eval, dataset")
     config = mapping(spec.get("config") or {}, f"{name}, eval, config")
     if isinstance(about.get("samples"), int) and config.get("limit") is None and config.get("sample_id") is None:
@@ -156,7 +156,7 @@ def _state(found: Results, spec: dict[str, Any], name: str) -> None:
 
 
 def _judge(spec: dict[str, Any], scorer: str, name: str) -> str:
-    """The grader's model, where the log tells it."""
+    """Return the grader's model, where the log tells it."""
     for item in listed(spec.get("scorers") or [], f"{name}, eval, scorers"):
         about = mapping(item, f"{name}, eval, scorers")
         if about.get("name") in (scorer, f"inspect_ai/{scorer}"):
@@ -176,7 +176,7 @@ def _first(metadata: dict[str, Any], keys: Sequence[str], where: str) -> str:
 
 
 def _input(sample: dict[str, Any], where: str) -> str | None:
-    """The question: the input, or the last message of the user."""
+    """Return the question: the input, or the last message of the user."""
     value = sample.get("input")
     if isinstance(value, list):
         said = [m for m in value if isinstance(m, dict) and m.get("role") == "user"]
@@ -196,7 +196,7 @@ def _completion(sample: dict[str, Any], where: str) -> str:
 
 
 def _joined(content: object, where: str) -> str:
-    """The words of a message, which may come in parts."""
+    """Return the words of a message, which may come in parts."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "\n".join(text(part, f"{where}, content") for part in parts)
@@ -204,7 +204,7 @@ def _joined(content: object, where: str) -> str:
 
 
 def _resolved(value: str, sample: dict[str, Any], where: str) -> str:
-    """A long text is kept beside the sample and only named in it."""
+    """Look up a long text, which is kept beside the sample and only named in it."""
     attached = sample.get("attachments")
     if value.startswith(_ATTACHED) and isinstance(attached, dict):
         return text(attached.get(value.removeprefix(_ATTACHED), value), f"{where}, attachments")

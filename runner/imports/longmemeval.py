@@ -20,7 +20,7 @@ from runner.config import Strict
 from runner.data.fields import field as required
 from runner.data.fields import gold, identifier, optional, text, word
 from runner.data.jsonl import objects
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of
@@ -58,7 +58,7 @@ class LongMemEval(Format):
     Settings = Missing
     settings: Missing
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         known: dict[str, _Known] = {}
         judges: set[str] = set()
         for number, file in enumerate(files):

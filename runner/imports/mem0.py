@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runner.data.fields import field, gold, listed, mapping, optional, text, word
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, read_document
 from runner.errors import DatasetError
+from runner.harness.locomo_qa.conversations import BENCHMARK, CONVERSATIONS, NAMES
+from runner.harness.locomo_qa.format import ADVERSARIAL
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of
-from runner.imports._shared.locomo import ADVERSARIAL, CONVERSATIONS, HARNESS, NAMES, answerable
 
 _SCORE: Final = "llm_score"
 
@@ -25,16 +26,16 @@ _SCORE: Final = "llm_score"
 class Mem0(Format):
     name = "mem0"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         lists: list[tuple[int, str, int, list[Any]]] = []
         for number, file in enumerate(files):
-            for key, items in mapping(document(file), file.name).items():
+            for key, items in mapping(read_document(file), file.name).items():
                 where = f"{file.name}, conversation {key[:20]}"
                 if not key.isascii() or not key.isdigit() or len(key) > 4 or int(key) >= len(NAMES):
                     raise DatasetError(f"{where}: expected the position of a LoCoMo conversation, 0 to 9")
                 lists.append((number, where, int(key), listed(items, where)))
-        odd = next((entry for entry in lists if not _whole(entry[3], NAMES[entry[2]])), None)
-        found = Results([], harness=HARNESS, cluster="conversation")
+        odd = next((entry for entry in lists if not _is_complete(entry[3], NAMES[entry[2]])), None)
+        found = Results([], harness=BENCHMARK, cluster="conversation")
         if odd is not None:
             _, where, position, items = odd
             found.lines.append(
@@ -51,10 +52,19 @@ class Mem0(Format):
         return [found]
 
 
-def _whole(items: list[Any], conversation: str) -> bool:
-    """Whether a list can be the conversation's questions of categories 1-4, one and all."""
+def _is_complete(items: list[Any], conversation: str) -> bool:
+    """Tell whether a list can be the conversation's questions of categories 1-4, one and all."""
     adversarial = any(isinstance(item, dict) and str(item.get("category")) == ADVERSARIAL for item in items)
     return len(items) == CONVERSATIONS[conversation] and not adversarial
+
+
+def answerable(conversation: str) -> list[int]:
+    """Return the indexes of a conversation's questions of categories 1-4, in order.
+
+    Everywhere the adversarial questions come last, but in conv-30 one stands at 79, before the last two that count.
+    """
+    count = CONVERSATIONS[conversation]
+    return [*range(79), 80, 81] if conversation == "conv-30" else list(range(count))
 
 
 def _question(item: dict[str, Any], where: str, name: str, cluster: str, file: int) -> Given:

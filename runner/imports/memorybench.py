@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runner.data.fields import field, gold, identifier, listed, mapping, optional, text, word
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, read_document
 from runner.errors import DatasetError
+from runner.harness.locomo_qa.conversations import BENCHMARK
+from runner.harness.locomo_qa.format import ADVERSARIAL
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import label_of
-from runner.imports._shared.locomo import ADVERSARIAL, HARNESS
 
 _LOCOMO_ID: Final = re.compile(r"(conv-\d{1,4})-q(\d{1,6})")
 _LOCOMO_TYPES: Final = {
@@ -30,17 +31,17 @@ _LOCOMO_TYPES: Final = {
     "world-knowledge": "4",
     "adversarial": ADVERSARIAL,
 }
-_HARNESSES: Final = {"locomo": HARNESS, "longmemeval": "longmemeval"}
+_HARNESSES: Final = {"locomo": BENCHMARK, "longmemeval": "longmemeval"}
 
 
 class MemoryBench(Format):
     name = "memorybench"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         found = Results([])
         facts: dict[str, set[str]] = {"benchmark": set(), "provider": set(), "judge": set(), "answeringModel": set()}
         for number, file in enumerate(files):
-            whole = mapping(document(file), file.name)
+            whole = mapping(read_document(file), file.name)
             for key, values in facts.items():
                 values.add(text(whole.get(key), f"{file.name}, {key}"))
             benchmark = text(whole.get("benchmark"), file.name).lower()
@@ -60,7 +61,7 @@ class MemoryBench(Format):
         found.reader, found.judge = facts["answeringModel"].pop(), facts["judge"].pop()
         provider = facts["provider"].pop()
         found.lines.append(f"benchmark {benchmark or 'not told'}, provider {provider or 'not told'}")
-        if found.harness == HARNESS:
+        if found.harness == BENCHMARK:
             found.cluster = "conversation"
             found.lines.append("memorybench names LoCoMo's categories otherwise; they were taken by their number")
         return [found]

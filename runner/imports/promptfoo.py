@@ -20,7 +20,7 @@ from typing import Any, Final
 from runner.config import digest
 from runner.data.fields import identifier, listed, mapping, optional, text, word
 from runner.data.jsonl import objects
-from runner.data.source import Source, document
+from runner.data.result_file import ResultFile, read_document
 from runner.errors import DatasetError
 from runner.imports import Format, Given, Results
 from runner.imports._shared.labels import MISSING
@@ -43,7 +43,7 @@ _MODEL: Final = re.compile(
 class Promptfoo(Format):
     name = "promptfoo"
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         rows = [(number, *row) for number, file in enumerate(files) for row in _rows(file)]
         prompts: dict[str, set[str]] = {}
         for _, where, row in rows:
@@ -72,15 +72,15 @@ class Promptfoo(Format):
 _OWN: Final = frozenset({"gradingResult", "promptIdx", "provider", "testCase", "testIdx"})
 
 
-def _rows(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The result rows of a file, in the order of their tests."""
+def _rows(file: ResultFile) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the result rows of a file, in the order of their tests."""
     if file.path.suffix in (".jsonl", ".ndjson"):
         lines = sorted(objects(file), key=lambda row: _index(row[1]))
         if not any(_OWN & row.keys() for _, row in lines):
             raise DatasetError(f"{file.name}: no line has {', '.join(sorted(_OWN))}: these are no promptfoo results")
         yield from lines
         return
-    whole = mapping(document(file), file.name)
+    whole = mapping(read_document(file), file.name)
     summary = whole.get("results")
     items = summary if isinstance(summary, list) else mapping(summary, f"{file.name}, results").get("results")
     found = [
@@ -96,7 +96,7 @@ def _index(row: dict[str, Any]) -> int:
 
 
 def _provider(row: dict[str, Any], where: str) -> tuple[str, str]:
-    """What a provider is called, and the model that its id names."""
+    """Return the name of a provider, and the model that its id names."""
     value = row.get("provider")
     about = value if isinstance(value, dict) else {"id": value}
     name = text(about.get("id"), f"{where}, provider")
@@ -105,7 +105,7 @@ def _provider(row: dict[str, Any], where: str) -> tuple[str, str]:
 
 
 def _prompt(row: dict[str, Any], where: str) -> str:
-    """What tells one prompt from another: its id, or the position it has in the table."""
+    """Return the id of a prompt, or its position in the table: one prompt is told from another by it."""
     value = row.get("promptId")
     if isinstance(value, str) and value:
         return text(value, f"{where}, promptId")[:8]

@@ -27,11 +27,11 @@ from pydantic import ValidationError, model_validator
 from runner.config import Strict, own_path, problems
 from runner.data.fields import gold, identifier, mapping, one_line, optional, text, word
 from runner.data.jsonl import objects
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.data.tables import csv_rows
 from runner.errors import UsageError
 from runner.imports import Format, Given, Results
-from runner.imports._shared.labels import MISSING, label_of, short
+from runner.imports._shared.labels import MISSING, label_of, shorten
 from runner.plain_yaml import plain_yaml
 from runner.types import ABSTAIN, CORRECT, JUDGE_ERROR, JUDGE_UNPARSEABLE, OK, READER_ERROR, STATUSES, WRONG
 
@@ -103,7 +103,7 @@ class Table(Format):
     Settings = Flags
     settings: Flags
 
-    def read(self, files: Sequence[Source]) -> list[Results]:
+    def read(self, files: Sequence[ResultFile]) -> list[Results]:
         if self.settings.map is None:
             raise UsageError("import table needs --map FILE, which names the columns (docs/imports.md)")
         columns = _map(self.settings.map)
@@ -123,7 +123,7 @@ class _Row:
         self.where = where
 
     def get(self, column: str | None) -> Any:
-        """The value of a column, ``None`` for a column that is not mapped.
+        """Return the value of a column, ``None`` for a column that is not mapped.
 
         Raises
         ------
@@ -143,13 +143,13 @@ class _Row:
         return value
 
 
-def _rows(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(file: ResultFile) -> Iterator[tuple[str, dict[str, Any]]]:
     separator = _SEPARATORS.get(file.path.suffix.lower())
     return objects(file) if separator is None else csv_rows(file, separator)
 
 
 def _map(path: str) -> Map:
-    """The column map.
+    """Read the column map.
 
     Raises
     ------
@@ -198,11 +198,11 @@ def _question(row: _Row, columns: Map, meanings: dict[str, str] | None, file: in
 
 
 def _status(told: str) -> tuple[str, str, str]:
-    """A status that takes the place of a label, what was said, and why; empty where all went well."""
+    """Return the status that takes the place of a label, its wording, and why; empty where all went well."""
     word = told.strip().lower()
     if word in ("", OK):
         return "", "", ""
-    return (word if word in STATUSES else READER_ERROR), short(told), f"status: {told.strip()}"[:500]
+    return (word if word in STATUSES else READER_ERROR), shorten(told), f"status: {told.strip()}"[:500]
 
 
 def _label(row: _Row, columns: Map, meanings: dict[str, str] | None) -> tuple[str, str]:
@@ -211,12 +211,12 @@ def _label(row: _Row, columns: Map, meanings: dict[str, str] | None) -> tuple[st
         if meanings is None:
             return label_of(value)
         word = _word(value)
-        return (meanings.get(word, JUDGE_UNPARSEABLE), short(str(value))) if word else (JUDGE_ERROR, MISSING)
+        return (meanings.get(word, JUDGE_UNPARSEABLE), shorten(str(value))) if word else (JUDGE_ERROR, MISSING)
     value = row.get(columns.score)
     try:
         number = math.nan if value is None or isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        return (JUDGE_UNPARSEABLE, short(str(value))) if str(value).strip() else (JUDGE_ERROR, MISSING)
+        return (JUDGE_UNPARSEABLE, shorten(str(value))) if str(value).strip() else (JUDGE_ERROR, MISSING)
     if not math.isfinite(number):
         return JUDGE_ERROR, MISSING
     assert columns.threshold is not None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.config import flatten
+from runner.record.files import Figures
 from runner.record.instrument import SYSTEM_ROWS, UNKNOWN, WHY, mismatches, rows_named, unknowable
 
 _VERBATIM = "verbatim"
@@ -152,19 +153,19 @@ def _bound(value: Any) -> str:
     return "unbounded" if value is None else str(value)
 
 
-def drift(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Served models that differ and windows that do not overlap, from two ``summary.json``."""
+def drift(a: Figures, b: Figures) -> list[str]:
+    """Return notes on served models that differ and windows that do not overlap."""
     notes = []
-    served_a, served_b = set(a.get("served") or ()), set(b.get("served") or ())
+    served_a, served_b = set(a.served), set(b.served)
     # An arm whose every answer was a refusal never asked the judge: it cannot say which one was served.
-    unasked = any(not (summary.get("usage") or {}).get("judge", {}).get("calls") for summary in (a, b))
+    unasked = any(not (judge := figures.usage.get("judge")) or not judge.calls for figures in (a, b))
     nested = unasked and (served_a <= served_b or served_b <= served_a)
     if served_a != served_b and (served_a or served_b) and not nested:
         notes.append(
             f"drift: the servers say they served {', '.join(sorted(served_a)) or 'nothing'} "
             f"against {', '.join(sorted(served_b)) or 'nothing'}"
         )
-    window_a, window_b = a.get("window"), b.get("window")
+    window_a, window_b = a.window, b.window
     if served_a and served_b and window_a and window_b and (window_a[1] < window_b[0] or window_b[1] < window_a[0]):
         gap = max(window_b[0] - window_a[1], window_a[0] - window_b[1])
         if gap > 3600:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from runner.config import flatten
@@ -17,13 +16,12 @@ def _facts(run: RunDir) -> dict[str, dict[str, Any]]:
     summary = run.summary()
     metrics = {
         f"{group}.{name}": value
-        for group, values in (summary.get("groups") or {}).items()
+        for group, values in (summary.groups if summary else {}).items()
         for name, value in values.items()
-        if not isinstance(value, Mapping)
     }
     return {
         "config": flatten(run.experiment().model_dump(mode="json")),
-        "instrument": flatten(instrument.get("rows") or {}),
+        "instrument": flatten(instrument.rows),
         "metrics": metrics,
     }
 
@@ -50,17 +48,3 @@ def _change(one: Any, two: Any) -> float | None:
     if isinstance(one, int | float) and isinstance(two, int | float) and max(abs(one), abs(two)) < _TOO_LARGE:
         return float(two - one)
     return None
-
-
-def markdown(rows: list[dict[str, Any]], a: str, b: str) -> str:
-    """The rows as a GitHub table, cells escaped."""
-    lines = [f"| | key | {_cell(a)} | {_cell(b)} | change |", "|---|---|---|---|---|"]
-    for row in rows:
-        change = "" if row["change"] is None else f"{row['change']:+.6g}"
-        lines.append(f"| {row['section']} | {_cell(row['key'])} | {_cell(row['a'])} | {_cell(row['b'])} | {change} |")
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -7,10 +7,10 @@ an edited or damaged file is one clear error where it is read, and not a crash o
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 
 from runner.errors import RecordError
 from runner.types import Metric
@@ -18,8 +18,33 @@ from runner.types import Metric
 T = TypeVar("T")
 
 
-class About(Struct, kw_only=True):
-    """What a gate must know of the harness, without importing it."""
+Value = str | int | float | bool | dict[str, Any] | list[Any] | None  # of a row of the instrument
+Group = dict[str, int | float | None]  # figures of one set of questions, by metric
+
+
+SUPERSEDED: Final = ("classifies", "paired")  # by a harness that declares its metrics
+
+
+class HarnessFacts(Struct, kw_only=True):
+    """What a reader of the record must know of the harness, without importing it.
+
+    Attributes
+    ----------
+    rubrics
+        The benchmark's own rubric files.
+    macro
+        What the mean over the comparable categories is called; empty when there is none.
+    tags
+        Tags by which a summary groups as well.
+    metrics
+        As the benchmark declares them; unset in a record that is older than such declarations.
+    classifies
+        Of such an older record: answers name a category.
+    paired
+        Of such an older record: an answerable question and its twin are scored together as well.
+    thresholds
+        What a smoke run must reach, by metric.
+    """
 
     name: str
     synthetic: bool = False
@@ -27,16 +52,16 @@ class About(Struct, kw_only=True):
     categories: dict[str, str]
     comparable: list[str]
     headline: str
-    rubrics: list[str] = field(default_factory=list)  # the benchmark's own rubric files
-    macro: str = ""  # what the mean over the comparable categories is called
-    tags: list[str] = []  # by which a summary groups as well
-    metrics: list[Metric] | UnsetType = UNSET  # as the benchmark declares them; unset: recorded before it did
-    classifies: bool = False  # of such an older record: answers name a category
-    paired: bool = False  # of such an older record: questions are scored in pairs as well
-    thresholds: dict[str, float] = {}  # what a smoke run must reach, by metric
+    rubrics: list[str] = field(default_factory=list)
+    macro: str = ""
+    tags: list[str] = field(default_factory=list)
+    metrics: list[Metric] | UnsetType = UNSET
+    classifies: bool = False
+    paired: bool = False
+    thresholds: dict[str, float] = field(default_factory=dict)
 
 
-class Counted(Struct, kw_only=True):
+class CensusCounts(Struct, kw_only=True):
     """The slice, counted."""
 
     questions: int
@@ -46,36 +71,52 @@ class Counted(Struct, kw_only=True):
     by_category: dict[str, int] = field(default_factory=dict)
 
 
-class Checked(Struct, kw_only=True):
-    """What the last ``check`` of the system found before this run; both empty when there was none."""
+class LastCheck(Struct, kw_only=True):
+    """The result of the last ``check`` of the system before this run; both empty when there was none."""
 
     checked: str = ""
     broken: list[str] = field(default_factory=list)
 
 
 class Instrument(Struct, kw_only=True):
-    """``instrument.json``."""
+    """``instrument.json``: the rows that must match for two runs to compare, and what a gate must know beside them."""
 
     format: int
     runner: str = "unknown"
-    rows: dict[str, str | int | float | bool | dict[str, Any] | list[Any] | None]
+    rows: dict[str, Value]
     fakes: list[str] = field(default_factory=list)
-    harness: About
-    census: Counted
-    conformance: Checked = field(default_factory=Checked)
+    harness: HarnessFacts
+    census: CensusCounts
+    conformance: LastCheck = field(default_factory=LastCheck)
+
+    @property
+    def axis(self) -> str | None:
+        """``recall`` or ``accuracy``; ``None`` where the record does not tell."""
+        axis = self.rows.get("axis")
+        return axis if isinstance(axis, str) else None
+
+    @property
+    def k(self) -> int:
+        """The depth of the search; 10 where the record does not tell."""
+        k = self.rows.get("k")
+        return k if isinstance(k, int) else 10
 
 
-class Spent(Struct, kw_only=True):
+class StageUsage(Struct, kw_only=True):
+    """What one stage used; money that is not known is ``"unknown"``."""
+
     calls: int
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
     usd: float | str
     seconds: float
-    tokens: str
+    tokens: str  # measured or estimated
 
 
-class Ingested(Struct, kw_only=True):
+class IngestTotals(Struct, kw_only=True):
+    """What was ingested, and how long it took."""
+
     scenarios: int
     events: int
     seconds: float
@@ -83,12 +124,25 @@ class Ingested(Struct, kw_only=True):
     embeddings_reused: int
 
 
-class Summary(Struct, kw_only=True):
-    """``summary.json``: derived, so that one that does not decode is made again from the rows."""
+class Figures(Struct, kw_only=True):
+    """Everything that ``summary.json`` says but the state: derived from the rows alone.
 
-    state: str
-    reason: str = ""
-    decided: dict[str, int | float] = field(default_factory=dict)  # of a watched arm that stopped early
+    Attributes
+    ----------
+    left
+        Questions of the slice without a row.
+    samples
+        The first error of each status.
+    groups
+        ``overall_comparable``, ``overall_all`` and each category, with their metrics.
+    identical_share
+        Of a memory that answers by itself: how often its repeats retrieved the same.
+    served
+        Models that the servers say they served.
+    window
+        When the first question began and the last one, in seconds since 1970.
+    """
+
     rows_bytes: int
     rows: int
     left: int
@@ -97,12 +151,32 @@ class Summary(Struct, kw_only=True):
     statuses: dict[str, int]
     samples: dict[str, str]
     flags: dict[str, int]
-    groups: dict[str, dict[str, int | float | None]]
-    usage: dict[str, Spent]
-    ingest: Ingested
+    groups: dict[str, Group]
+    usage: dict[str, StageUsage]
+    ingest: IngestTotals
     search_seconds: dict[str, float] | None
+    identical_share: float | UnsetType | None = UNSET
     served: list[str]
     window: tuple[float, float] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = to_builtins(self)
+        return plain
+
+
+class Summary(Figures, kw_only=True):
+    """``summary.json``: derived, so that one that does not decode is made again from the rows.
+
+    ``reason`` says why a run stopped before its end; ``decided`` are the numbers of a watched arm that stopped early.
+    """
+
+    state: str
+    reason: str = ""
+    decided: dict[str, int | float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = super().to_dict()
+        return {name: plain.pop(name) for name in ("state", "reason", "decided")} | plain
 
 
 def decode(path: Path, kind: type[T]) -> T | None:

@@ -141,7 +141,28 @@ class RunDir:
             raise RecordError(f"{target}: cannot be written ({error.strerror})") from None
 
     def write_json(self, name: str, value: object) -> None:
-        self.write_text(name, json.dumps(masked(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        """Write a value, or a struct, as an indented JSON file with credentials masked.
+
+        Raises
+        ------
+        RecordError
+            When the disk does not take it.
+        """
+        plain = msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value
+        self.write_text(name, json.dumps(masked(plain), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def write_summary(
+        self, figures: files.Figures, state: str, reason: str = "", decided: Mapping[str, int | float] | None = None
+    ) -> None:
+        """Write ``summary.json``; ``decided`` are the numbers of an arm that was decided early, and of no other.
+
+        Raises
+        ------
+        RecordError
+            When the disk does not take it.
+        """
+        early = {"decided": decided} if decided is not None else {}
+        self.write_json("summary.json", {"state": state, "reason": reason, **early, **figures.to_dict()})
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -192,8 +213,8 @@ class RunDir:
         """
         return files.decode(self.path / name, dict[str, Any]) or {}
 
-    def instrument(self) -> dict[str, Any]:
-        """The recorded instrument, checked.
+    def instrument(self) -> files.Instrument:
+        """Return the recorded instrument, checked.
 
         Raises
         ------
@@ -201,44 +222,42 @@ class RunDir:
             When the run is of another format, damaged, or never got that far.
         """
         value = self.read_json("instrument.json")
-        if not value:
-            why = str(self.read_json("failure.json").get("reason", "")) or "run it again"
-            raise RecordError(f"{self.path}: has no instrument.json: the run never started ({why})")
-        if value.get("format") != FORMAT:
+        if value and value.get("format") != FORMAT:
             raise RecordError(
                 f"{self.path}: recorded in format {value.get('format')!r}, this version reads format {FORMAT}; "
                 f"use the version that wrote it ({value.get('runner', 'unknown')}) or run it again"
             )
-        checked: dict[str, Any] = msgspec.to_builtins(files.decode(self.path / "instrument.json", files.Instrument))
-        return checked
+        instrument = files.decode(self.path / "instrument.json", files.Instrument) if value else None
+        if instrument is None:
+            why = str(self.read_json("failure.json").get("reason", "")) or "run it again"
+            raise RecordError(f"{self.path}: has no instrument.json: the run never started ({why})")
+        return instrument
 
-    def summary(self) -> dict[str, Any]:
-        """The recorded summary, empty when there is none or when it is not one: it can be made again."""
+    def summary(self) -> files.Summary | None:
+        """Return the recorded summary; ``None`` without one, or with one that is damaged: it can be made again."""
         try:
-            found = files.decode(self.path / "summary.json", files.Summary)
+            return files.decode(self.path / "summary.json", files.Summary)
         except RecordError:
-            return {}
-        value: dict[str, Any] = {} if found is None else msgspec.to_builtins(found)
-        return value
+            return None
 
-    def finished(self) -> bool:
-        """Whether nothing is left to do, told from the files alone."""
-        summary = self._current()
-        return summary.get("state") == "complete" and summary["left"] == 0
-
-    def decided(self) -> str:
-        """Why a watched arm stopped before its end, and needs no more questions; empty when it did not."""
-        summary = self._current()
-        return str(summary["reason"]) if summary.get("state") == "decided" else ""
-
-    def _current(self) -> dict[str, Any]:
-        """The recorded summary while it still is one of the rows on disk, else nothing."""
+    def current_summary(self) -> files.Summary | None:
+        """Return the recorded summary while it still is one of the rows on disk, else ``None``."""
         summary = self.summary()
         try:
             size = self.rows_path.stat().st_size
         except OSError:
-            return {}
-        return summary if summary.get("rows_bytes") == size else {}
+            return None
+        return summary if summary is not None and summary.rows_bytes == size else None
+
+    def finished(self) -> bool:
+        """Whether nothing is left to do, told from the files alone."""
+        summary = self.current_summary()
+        return summary is not None and summary.state == "complete" and summary.left == 0
+
+    def decided(self) -> str:
+        """Why a watched arm stopped before its end, and needs no more questions; empty when it did not."""
+        summary = self.current_summary()
+        return summary.reason if summary is not None and summary.state == "decided" else ""
 
     def repair(self) -> int:
         """Drop torn last lines before a resume writes on; bytes dropped."""

@@ -1,4 +1,4 @@
-"""What was missed and at which stage, on the terminal and as JSON: counts by category first, then miss by miss."""
+"""Misses by stage, on the terminal and as JSON: counts by category first, then miss by miss."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FIRST: Final = 3  # hits shown, beside those from the evidence
 _NAMED: Final = 8  # evidence events told one by one
 
 
-def table(missed: Missed) -> Group:
-    """Misses by category and stage; errors stand apart, for an error is no miss."""
+def failure_table(missed: Missed) -> Group:
+    """Return misses by category and stage; errors stand apart, since an error is not a miss."""
     columns = [stage for stage in STAGES if stage != UNKNOWN or missed.counts()[UNKNOWN]]
     shown = Table(box=None, pad_edge=False, header_style="bold")
     shown.add_column("questions of")
@@ -41,8 +41,8 @@ def table(missed: Missed) -> Group:
 
 
 def _notes(missed: Missed, total: Mapping[str, int]) -> Iterator[str]:
-    if missed.instrument["fakes"]:
-        yield f"FAKE: {', '.join(missed.instrument['fakes'])}: a first look, never a result"
+    if missed.instrument.fakes:
+        yield f"FAKE: {', '.join(missed.instrument.fakes)}: a first look, never a result"
     if not missed.accuracy:
         depth = "all hits" if missed.k is None else f"the first {missed.k} hits"
         yield f"recall axis: missed is a question none of whose hits comes from its evidence ({depth} count)"
@@ -53,13 +53,13 @@ def _notes(missed: Missed, total: Mapping[str, int]) -> Iterator[str]:
         yield f"not measurable, left out: {counted(total[UNMEASURED], 'question')} {why}"
     if missed.untold:
         yield f"{counted(missed.untold, 'miss', 'misses')} without recorded texts: counted as {UNKNOWN}, not listed"
-    left = int(missed.instrument["census"]["questions"]) - sum(total.values())
+    left = missed.instrument.census.questions - sum(total.values())
     if left > 0:
         yield f"unfinished: {counted(left, 'question')} not asked yet"
 
 
-def listed(misses: Iterable[Miss]) -> Iterator[Group]:
-    """Each miss as a person reads it, long texts clipped."""
+def failure_details(misses: Iterable[Miss]) -> Iterator[Group]:
+    """Yield each miss as a person reads it, long texts clipped."""
     for miss in misses:
         yield Group(*_told(miss))
 
@@ -92,7 +92,7 @@ def _told(miss: Miss) -> Iterator[Text]:
 
 
 def _delivered(miss: Miss) -> Iterator[Text]:
-    """The first hits and those from the evidence, or the context where no hits are recorded."""
+    """Yield the first hits and those from the evidence, or the context where no hits are recorded."""
     hits, ranks = miss.texts.hits, {one.rank for one in miss.evidence}
     if not hits:
         yield text(f"  delivered {_clipped(miss.texts.context, _CLIP) or 'nothing'}")
@@ -120,7 +120,7 @@ def _repeated(answers: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def _flat(value: str) -> str:
-    """One line of it: what is recorded must not pass for a line of ours."""
+    """Return it as one line: what is recorded must not pass for a line of ours."""
     return " ".join(value.split())
 
 
@@ -129,8 +129,8 @@ def _clipped(value: str, length: int) -> str:
     return flat if len(flat) <= length and len(value) <= 4 * length else f"{flat[:length].rstrip()} …"
 
 
-def moves(first: str, second: str, table_of: Mapping[str, Mapping[str, int]]) -> Group:
-    """What became, in another arm, of the questions of each stage."""
+def moved_table(first: str, second: str, table_of: Mapping[str, Mapping[str, int]]) -> Group:
+    """Return what became, in another arm, of the questions of each stage."""
     columns = [name for name in OUTCOMES if any(row.get(name) for row in table_of.values())]
     shown = Table(box=None, pad_edge=False, header_style="bold")
     shown.add_column(text(f"in {first}"))
@@ -145,12 +145,12 @@ def moves(first: str, second: str, table_of: Mapping[str, Mapping[str, int]]) ->
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def told(missed: Missed, misses: Iterable[Miss]) -> Iterator[str]:
-    """One run as JSON, in pieces: its misses are never all in memory."""
+def failures_json(missed: Missed, misses: Iterable[Miss]) -> Iterator[str]:
+    """Yield one run as JSON, in pieces: its misses are never all in memory."""
     by_category = {name: missed.counts(key) for key, name in missed.categories.items()}
     head = {
         "axis": "accuracy" if missed.accuracy else "recall",
-        "fakes": missed.instrument["fakes"],
+        "fakes": missed.instrument.fakes,
         "missed": len(missed),
         "untold": missed.untold,
         "outcomes": missed.counts(),

@@ -1,4 +1,4 @@
-"""Judges on the terminal: what one is about to grade, what that costs, and several over the same answers."""
+"""Tables of judges: what one is about to grade, what that costs, and several over the same answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from runner.report.console import counted, text
 
 
 def headline(ready: Regrade, where: str) -> str:
-    """One line: whose answers, who grades them, how many, where it is recorded."""
-    about, experiment = ready.source.instrument["harness"], ready.experiment
-    data = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''}"
+    """Return one line: whose answers, who grades them, how many, where it is recorded."""
+    about, experiment = ready.source.instrument.harness, ready.experiment
+    data = f"{about.name}{' (synthetic)' if about.synthetic else ''}"
     answered = counted(len(ready.source.answered.intersection(ready.ids)), "question")
     sample = f" (a sample of {len(ready.source.answered)})" if experiment.run.sample is not None else ""
     return (
@@ -29,7 +29,7 @@ def headline(ready: Regrade, where: str) -> str:
 
 
 def origin(run: RunDir) -> str | None:
-    """Whose answers a run grades, in a line; ``None`` when it asked for them itself."""
+    """Return in a line whose answers a run grades; ``None`` when it asked for them itself."""
     source = run.read_json("provenance.json").get("source")
     if not isinstance(source, dict):
         return None
@@ -37,7 +37,7 @@ def origin(run: RunDir) -> str | None:
 
 
 def judge_plan(forecasts: Sequence[JudgeForecast]) -> Group:
-    """Jobs as rows; categories and warnings below."""
+    """Return jobs as rows; categories and warnings below."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     left = ("answers of", "judge")
     for name in (*left, "questions", "answered", "repeats", "refusals", "calls", "tokens in / out", "cost"):
@@ -63,7 +63,7 @@ def judge_plan(forecasts: Sequence[JudgeForecast]) -> Group:
 
 
 def judge_tables(tables: Sequence[JudgeTable]) -> Group:
-    """Every table, one below the other."""
+    """Return every table, one below the other."""
     return Group(*(part for table in tables for part in _table(table)))
 
 
@@ -118,7 +118,7 @@ def _p(value: float) -> str:
 
 
 def _directions(found: JudgeTable) -> list[str]:
-    """Which way each judge errs, over the first set of questions."""
+    """Return which way each judge errs, over the first set of questions."""
     lines = []
     section = found.sections[0]
     for line in section.lines:

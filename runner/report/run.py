@@ -1,9 +1,8 @@
-"""One run on the terminal: what it is before it starts, its metrics by category when it ends."""
+"""The table of one run: its metrics by category, and what a person must know beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Group
 from rich.table import Table
@@ -15,6 +14,7 @@ from runner.analysis.summary import ALL, COMPARABLE, summary_of
 from runner.early_stop.watch import watched_so_far
 from runner.experiment.prepare import PreparedExperiment
 from runner.harness._base.report import figure
+from runner.record.files import Figures, Instrument, Summary
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
 from runner.score.lexical_answers import PREFIXES, WARNING
@@ -24,7 +24,7 @@ _UNDECLARED = "capabilities_undeclared"  # the flag of a row whose system left s
 
 
 def headline(ready: PreparedExperiment, where: str) -> str:
-    """One line: which arm, on what, how much, where it is recorded."""
+    """Return one line: which arm, on what, how much, where it is recorded."""
     experiment, census = ready.experiment, ready.census
     data = f"{experiment.harness.name}{' (synthetic)' if ready.harness.synthetic else ''}"
     models = "" if experiment.axis == "recall" else f", reader {experiment.reader.name}, judge {experiment.judge.name}"
@@ -35,15 +35,15 @@ def headline(ready: PreparedExperiment, where: str) -> str:
 
 
 def run_table(run: RunDir) -> Group:
-    """Metrics by category, then what a person must know beside them."""
+    """Return metrics by category, then what a person must know beside them."""
     instrument = run.instrument()
     summary = summary_of(run, instrument)
-    rows, about = instrument["rows"], instrument["harness"]
-    groups = summary["groups"]
+    rows, about = instrument.rows, instrument.harness
+    groups = summary.groups
     measured = {name for group in groups.values() for name, value in group.items() if isinstance(value, float)}
-    axis, k = str(rows.get("axis")), rows.get("k", 10)
-    shown = metrics_of(about).columns(about["headline"], axis, k, measured)
-    title = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''} · {axis} axis"
+    axis = str(rows.get("axis"))
+    shown = metrics_of(about).columns(about.headline, axis, instrument.k, measured)
+    title = f"{about.name}{' (synthetic)' if about.synthetic else ''} · {axis} axis"
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("questions of")
     for name in ("n", "scored", "errors", *(metric.name for metric in shown)):
@@ -51,8 +51,8 @@ def run_table(run: RunDir) -> Group:
     everything = {**groups.get(ALL, {}), "questions": 0, "errors": 0}
     repeated = everything == {**groups.get(COMPARABLE, {}), "questions": 0, "errors": 0}
     hidden = {ALL} if repeated else set()
-    of_category = [name for key, label in about["categories"].items() if (name := f"{key} {label}") in groups]
-    if len(about["categories"]) == 1 and of_category and groups[of_category[0]] == groups[ALL]:
+    of_category = [name for key, label in about.categories.items() if (name := f"{key} {label}") in groups]
+    if len(about.categories) == 1 and of_category and groups[of_category[0]] == groups[ALL]:
         hidden.add(of_category[0])
     for name, group in groups.items():
         if group["questions"] and name not in hidden:  # what is not scored adds nothing
@@ -67,15 +67,15 @@ def run_table(run: RunDir) -> Group:
 
 
 def _smoke(run: RunDir) -> list[Text]:
-    """Of a benchmark with thresholds: one line each, and what keeps the test from passing beside them."""
+    """Return a line per threshold of a smoke test, and what keeps it from passing."""
     smoke = smoke_of(run)
     if smoke is None:
         return []
     return [text(line, "" if smoke.outcome == "pass" else "bold red") for line in smoke.lines()]
 
 
-def watched(run: RunDir, summary: dict[str, Any]) -> list[str]:
-    """Of an arm with ``run.stop_when_decided``: against whom it was watched, or why not, and whether it stopped."""
+def watched(run: RunDir, summary: Figures) -> list[str]:
+    """Return lines on ``run.stop_when_decided``: against whom the arm was watched, or why not, and if it stopped."""
     lines = []
     for entry in watched_so_far(run.read_json("provenance.json"))[-1:]:
         if "not" in entry:
@@ -83,62 +83,62 @@ def watched(run: RunDir, summary: dict[str, Any]) -> list[str]:
         else:
             by = f"{entry.get('metric')}, over {entry.get('units')} {entry.get('unit')}s"
             lines.append(f"watched against {entry.get('against')} by {by} (run.stop_when_decided)")
-    if summary.get("state") == "decided":
-        lines.append(f"{summary['reason']}; {summary['left']} questions were not asked: the figures are of the rest")
+    if isinstance(summary, Summary) and summary.state == "decided":
+        lines.append(f"{summary.reason}; {summary.left} questions were not asked: the figures are of the rest")
     return lines
 
 
-def footnotes(instrument: dict[str, Any], summary: dict[str, Any], undeclared: Sequence[str] = ()) -> list[str]:
-    """Fakes, errors, flags, cost and time: one line each, only what there is.
+def footnotes(instrument: Instrument, summary: Figures, undeclared: Sequence[str] = ()) -> list[str]:
+    """Return fakes, errors, flags, cost and time: one line each, only what there is.
 
-    ``undeclared``: what the system did not say of itself, so that the careful was assumed.
+    ``undeclared``: capabilities that the system did not declare, so that the careful value was assumed.
     """
     lines = []
-    if instrument.get("fakes"):
-        lines.append(f"FAKE: {', '.join(instrument['fakes'])}: a first look, never a result")
-    for broken in instrument.get("conformance", {}).get("broken", ()):
+    if instrument.fakes:
+        lines.append(f"FAKE: {', '.join(instrument.fakes)}: a first look, never a result")
+    for broken in instrument.conformance.broken:
         lines.append(f"this system breaks its contract, as `check` found: {broken}")
-    if summary["errors"]:
-        counts = ", ".join(f"{n} {status}" for status, n in summary["statuses"].items() if status != "ok")
+    if summary.errors:
+        counts = ", ".join(f"{n} {status}" for status, n in summary.statuses.items() if status != "ok")
         lines.append(f"errors, in no denominator: {counts}")
-        lines += [f"{status}, for example: {error}" for status, error in summary["samples"].items()]
-    for stage, spent in summary["usage"].items():
-        if stage == "search" or not spent["calls"]:
+        lines += [f"{status}, for example: {error}" for status, error in summary.samples.items()]
+    for stage, spent in summary.usage.items():
+        if stage == "search" or not spent.calls:
             continue
-        usd = spent["usd"]
-        cost = "unknown price" if usd == "unknown" else f"${usd:.4f}"
-        tokens = f"{spent['input_tokens']:,} in and {spent['output_tokens']:,} out tokens ({spent['tokens']})"
-        if spent["tokens"] == "estimated" and not spent["input_tokens"] + spent["output_tokens"]:
+        usd = spent.usd
+        cost = "unknown price" if isinstance(usd, str) else f"${usd:.4f}"
+        tokens = f"{spent.input_tokens:,} in and {spent.output_tokens:,} out tokens ({spent.tokens})"
+        if spent.tokens == "estimated" and not spent.input_tokens + spent.output_tokens:
             tokens = "tokens unknown"  # whoever made the calls did not tell them, and nothing could be estimated from
-        lines.append(f"{stage}: {spent['calls']} calls, {tokens}, {cost}, {spent['seconds']:.1f} s")
-    ingest, search = summary["ingest"], summary["search_seconds"]
-    if ingest["scenarios"]:
+        lines.append(f"{stage}: {spent.calls} calls, {tokens}, {cost}, {spent.seconds:.1f} s")
+    ingest, search = summary.ingest, summary.search_seconds
+    if ingest.scenarios:
         made = ""
-        if ingest["embeddings_computed"] or ingest["embeddings_reused"]:
-            made = f" ({ingest['embeddings_computed']} embeddings computed, {ingest['embeddings_reused']} reused)"
-        each = ingest["seconds"] / ingest["scenarios"]
-        lines.append(f"ingest: {ingest['events']} events, {each:.2f} s a scenario, queueing included{made}")
+        if ingest.embeddings_computed or ingest.embeddings_reused:
+            made = f" ({ingest.embeddings_computed} embeddings computed, {ingest.embeddings_reused} reused)"
+        each = ingest.seconds / ingest.scenarios
+        lines.append(f"ingest: {ingest.events} events, {each:.2f} s a scenario, queueing included{made}")
     if search:
-        cached = summary["flags"].get("search_cached")
+        cached = summary.flags.get("search_cached")
         without = f", {cached} answered from a cache and left out" if cached else ""
         lines.append(f"search: p50 {search['p50'] * 1000:.1f} ms, p90 {search['p90'] * 1000:.1f} ms{without}")
-    same = summary.get("identical_share")
+    same = summary.identical_share
     if isinstance(same, float):
         lines.append(f"the memory answered by itself; its repeats retrieved the same for {same:.0%} of the questions")
-    if any(name.startswith(PREFIXES) for name in summary["groups"][ALL]):
+    if any(name.startswith(PREFIXES) for name in summary.groups[ALL]):
         lines.append(WARNING)
-    untold = summary["flags"].get(SOURCES_UNTOLD)
-    if untold and summary["groups"][ALL]["scored"]:
+    untold = summary.flags.get(SOURCES_UNTOLD)
+    if untold and summary.groups[ALL]["scored"]:
         lines.append(
             f"of {counted(untold, 'question')} the hits do not name the events they came from: nothing of their "
             "retrieval is measured, and the figures are of the others"
         )
-    grain = summary["groups"][ALL].get("sources_per_hit")
+    grain = summary.groups[ALL].get("sources_per_hit")
     if isinstance(grain, float) and grain > 1.5:
         lines.append(f"a hit cites {grain:.1f} events on average: recall@K and ranks count it once, whatever it merges")
-    if instrument["rows"].get("axis") == "recall" and not summary["groups"][ALL]["scored"] and not summary["errors"]:
+    if instrument.axis == "recall" and not summary.groups[ALL]["scored"] and not summary.errors:
         lines.append("recall is not measurable: hits name no events (sources=None); compare answers (reader=… judge=…)")
-    flags = {name: n for name, n in summary["flags"].items() if name != "search_cached"}  # told with the latency
+    flags = {name: n for name, n in summary.flags.items() if name != "search_cached"}  # told with the latency
     if flags:
         said = {_UNDECLARED: f" ({', '.join(undeclared)})"} if undeclared else {}
         lines.append("flags: " + ", ".join(f"{name} {n}{said.get(name, '')}" for name, n in flags.items()))

@@ -57,7 +57,7 @@ def sections(runs: Sequence[RunDir]) -> list[RenderableType]:
 
 def _benchmark(run: RunDir) -> type[Harness] | None:
     """Return the class of a shipped benchmark, or of one in a folder that the command line named; else ``None``."""
-    name = run.instrument()["harness"]["name"]
+    name = run.instrument().harness.name
     return harnesses.find(name) if name in harnesses.names() else None
 
 

@@ -23,7 +23,7 @@ _STYLES = {
 
 
 def gate_tables(gate: SweepVerdict) -> Lines:
-    """Every group of a sweep as a table with its notes, then the outcome."""
+    """Return every group of a sweep as a table with its notes, then the outcome."""
     parts: list[Any] = []
     for group in gate.groups:
         parts += _group(group)
@@ -39,8 +39,8 @@ def gate_tables(gate: SweepVerdict) -> Lines:
 
 def _group(group: Group) -> list[Any]:
     first = group.arms[0]
-    about, rows = first.instrument["harness"], first.instrument["rows"]
-    data = f"{about['name']}{' (synthetic)' if about.get('synthetic') else ''}"
+    about, rows = first.instrument.harness, first.instrument.rows
+    data = f"{about.name}{' (synthetic)' if about.synthetic else ''}"
     metric = f"{first.metric}, {rows.get('axis')} axis"
     if rows.get("axis") == "accuracy":
         repeats = counted(rows.get("repeats"), "repeat")
@@ -51,7 +51,7 @@ def _group(group: Group) -> list[Any]:
     several = any(pair.holm_p is not None for pair in group.comparisons)
     flips = any(arm.flip_rate is not None for arm in group.arms)
     money = any(arm.usd != 0.0 for arm in group.arms)
-    names = ["arm", "n", f"{about['cluster']}s", first.metric, "Δ pp", "95% interval", "verdict", "discord."]
+    names = ["arm", "n", f"{about.cluster}s", first.metric, "Δ pp", "95% interval", "verdict", "discord."]
     names += ["Holm p"] * several + ["flips"] * flips + ["errors"] + ["cost"] * money
     for name in names:
         table.add_column(name, justify="left" if name in ("arm", "95% interval", "verdict") else "right")
@@ -59,7 +59,7 @@ def _group(group: Group) -> list[Any]:
     for arm in group.arms:
         table.add_row(*_row(arm, pairs.get(arm.name), group, several, flips, money))
     notes = [line for pair in group.comparisons for line in pair_notes(pair)]
-    notes += [f"{arm.name}: FAKE {', '.join(arm.instrument['fakes'])}" for arm in group.arms if arm.instrument["fakes"]]
+    notes += [f"{arm.name}: FAKE {', '.join(arm.instrument.fakes)}" for arm in group.arms if arm.instrument.fakes]
     return [title, table, *(text(line, "dim") for line in dict.fromkeys(notes)), text("")]
 
 
@@ -72,7 +72,7 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
         value = group.comparisons[0].verdict.mean_a
     judged = verdict or (group.comparisons[0].verdict if pair is None and group.comparisons else None)
     count = str(judged.n if judged and judged.n else arm.scored)
-    clusters = str(judged.clusters) if judged else str(arm.instrument["census"]["clusters"])
+    clusters = str(judged.clusters) if judged else str(arm.instrument.census.clusters)
     cells: list[Any] = [text(arm.name), count, clusters, "–" if value is None else f"{value:.3f}"]
     if pair is None:
         cells += ["", "", text("baseline", "dim"), ""]
@@ -99,7 +99,7 @@ def _row(arm: Arm, pair: Comparison | None, group: Group, several: bool, flips: 
 
 
 def pair_notes(pair: Comparison) -> list[str]:
-    """What stands below the table for one pair: why refused, which interval decided, warnings, power, bounds."""
+    """Return the lines below the table for one pair: why refused, which interval decided, warnings, bounds."""
     lines = []
     if pair.outcome in ("refused", "incomplete", "unmeasurable", "null"):
         if pair.comparability.confounds:
@@ -151,7 +151,7 @@ def _evidence(verdict: Verdict) -> str:
 
 
 def _beside(pair: Comparison) -> str:
-    """What says whether a change of label was the retrieval's, and the rank test over repeats."""
+    """Return how much retrieval was identical, and the rank test over repeats."""
     told = ""
     if pair.identical_share is not None:
         told += f"; identical retrieval {pair.identical_share:.0%}"

@@ -7,11 +7,11 @@ from the validated name. ``tests/system/test_conformance.py`` runs against every
 
 from __future__ import annotations
 
-import sys
+from typing import Final
 
-from runner import lookup
 from runner.config import ArmConfig
 from runner.errors import ConfigError
+from runner.lookup import Registry
 from runner.system._base.build_id import build_version, is_shipped
 from runner.system._base.contract import (
     Capabilities,
@@ -48,20 +48,8 @@ __all__ = [
 ]
 
 
-def names() -> list[str]:
-    """Every system by name, those of the user's own folders included. Imports nothing."""
-    return lookup.names(__path__)
-
-
-def find(name: str) -> type[MemorySystem]:
-    """The system class of that name.
-
-    Raises
-    ------
-    ConfigError
-        When there is no such system; the message lists those that exist.
-    """
-    return lookup.find(sys.modules[__name__], name, MemorySystem, "SYSTEM", "arm.system")
+_REGISTRY: Final[Registry[MemorySystem]] = Registry(__name__, MemorySystem, "SYSTEM", "arm.system")
+names, find = _REGISTRY.names, _REGISTRY.find
 
 
 def build(arm: ArmConfig) -> MemorySystem:

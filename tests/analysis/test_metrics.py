@@ -8,7 +8,7 @@ import pytest
 from runner import harness as harnesses
 from runner.analysis.metrics import Metrics, catalogue, label_f1_of, pairs_of
 from runner.harness.musique.score import METRICS
-from runner.record.files import About
+from runner.record.files import HarnessFacts
 from runner.types import Metric
 
 OWN = (
@@ -63,7 +63,7 @@ def test_what_a_record_does_not_name_is_not_made() -> None:
         ({"paired": True, "classifies": True, "metrics": []}, 2, True),
         ({"metrics": msgspec.to_builtins(METRICS)}, 2, False),
     ):
-        read = msgspec.convert({**about, **more}, About)
+        read = msgspec.convert({**about, **more}, HarnessFacts)
         assert len(pairs_of(read)) == pairs
         assert (label_f1_of(read) is not None) is f1
 

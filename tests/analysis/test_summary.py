@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,14 @@ def test_a_mean_over_categories_counts_each_alike(tmp_path: Path) -> None:
     """Category 1: 3 of 4; category 5 is not comparable; category 2: 0 of 1. Task-averaged (.75 + 0)/2, overall .6."""
     rows = [answered(i, i < 3) for i in range(4)] + [answered(4, False, category="2"), answered(5, True, category="5")]
     run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
-    recorded = json.loads((run.path / "instrument.json").read_text())
-    recorded["harness"] |= {"comparable": ["1", "2"], "macro": "task_averaged"}
-    groups = summarise(run, recorded)["groups"]
+    recorded = run.instrument()
+    recorded.harness.comparable, recorded.harness.macro = ["1", "2"], "task_averaged"
+    groups = summarise(run, recorded).groups
     assert groups["task_averaged"]["accuracy_abstain_wrong"] == pytest.approx(0.375)
     assert groups["task_averaged"]["questions"] == 5
     assert groups["overall_comparable"]["accuracy_abstain_wrong"] == pytest.approx(0.6)
-    recorded["harness"]["macro"] = ""
-    assert "task_averaged" not in summarise(run, recorded)["groups"]
+    recorded.harness.macro = ""
+    assert "task_averaged" not in summarise(run, recorded).groups
 
 
 def test_f1_by_category_of_answers_that_name_one(tmp_path: Path) -> None:
@@ -37,10 +36,10 @@ def test_f1_by_category_of_answers_that_name_one(tmp_path: Path) -> None:
         metrics = {f"said_{name}": float(said == name) for name in "abc"}
         rows.append(answered(number, true == said, category=true, metrics=metrics))
     run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
-    recorded = json.loads((run.path / "instrument.json").read_text())
-    recorded["harness"] |= {"comparable": ["a", "b", "c"], "categories": dict.fromkeys("abc", ""), "classifies": True}
-    recorded["harness"]["categories"] = {name: name for name in "abc"}
-    groups = summarise(run, recorded)["groups"]
+    recorded = run.instrument()
+    recorded.harness.comparable, recorded.harness.classifies = ["a", "b", "c"], True
+    recorded.harness.categories = {name: name for name in "abc"}
+    groups = summarise(run, recorded).groups
     expected = f1_score(truth, named, labels=["a", "b", "c"], average=None)
     for name, value in zip("abc", expected, strict=True):
         assert groups[f"{name} {name}"]["f1"] == pytest.approx(value)
@@ -52,9 +51,9 @@ def test_f1_by_category_of_answers_that_name_one(tmp_path: Path) -> None:
 def test_groups_by_tag_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     rows = [answered(i, i < 2, tags={"tokens": size}) for i, size in enumerate(("16k", "2k", "128k", "2k"))]
     run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
-    recorded = json.loads((run.path / "instrument.json").read_text())
-    recorded["harness"]["tags"] = ["tokens", "absent"]
-    groups = summarise(run, recorded)["groups"]
+    recorded = run.instrument()
+    recorded.harness.tags = ["tokens", "absent"]
+    groups = summarise(run, recorded).groups
     assert [name for name in groups if ":" in name] == ["tokens: 2k", "tokens: 16k", "tokens: 128k"]
     assert groups["tokens: 2k"]["accuracy"] == 0.5
 
@@ -68,11 +67,11 @@ def test_pairs_are_scored_together(tmp_path: Path) -> None:
         metrics = {"answer_sufficiency_f1": f1, "sufficiency": seen}
         rows.append(answered(number, True, cluster=number // 2, tags={"answerable": answerable}, metrics=metrics))
     run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
-    recorded = json.loads((run.path / "instrument.json").read_text())
-    recorded["harness"]["paired"] = True
-    pairs = summarise(run, recorded)["groups"]["pairs"]
+    recorded = run.instrument()
+    recorded.harness.paired = True
+    pairs = summarise(run, recorded).groups["pairs"]
     assert pairs["pairs"] == 2
     assert pairs["group_answer_sufficiency_f1"] == pytest.approx(0.25)
     assert pairs["group_support_sufficiency_f1"] is None
-    recorded["harness"]["paired"] = False
-    assert "pairs" not in summarise(run, recorded)["groups"]
+    recorded.harness.paired = False
+    assert "pairs" not in summarise(run, recorded).groups

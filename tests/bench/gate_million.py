@@ -49,7 +49,7 @@ def main() -> None:
                 for i in range(args.rows)
             ]
             run = RunDir(write_run(Path(folder) / f"{number}-{name}", rows, arm=arm_config(name)))
-            run.write_json("summary.json", {"state": "complete", **summarise(run, run.instrument())})
+            run.write_summary(summarise(run, run.instrument()), "complete")
             del rows
         size = sum(path.stat().st_size for path in Path(folder).glob("*/rows.jsonl"))
         start = time.perf_counter()

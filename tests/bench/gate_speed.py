@@ -108,7 +108,7 @@ def from_disk(arms: int, categories: int, n: int) -> None:
             run = RunDir(
                 write_run(Path(folder) / f"{arm}-a{arm}", rows, arm=arm_config(f"a{arm}", knobs={"graph": arm}))
             )
-            run.write_json("summary.json", {"state": "complete", **summarise(run, run.instrument())})  # as a run ends
+            run.write_summary(summarise(run, run.instrument()), "complete")  # as a run ends
         seconds = best(lambda: gate([Path(folder)], {"categories": "all"}))
     print(f"{'the same from disk, a gate of recorded runs':<46}{seconds:>9.3f}{'1.0':>7}")
 

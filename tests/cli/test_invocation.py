@@ -24,7 +24,7 @@ KEY = "sk-" + "a1B2" * 8
 
 
 def test_one_run_writes_what_the_design_lists(cli: Cli, tmp_path: Path) -> None:
-    done = cli("+arm=bm25", *SMALL)
+    done = cli("+arm=bm25", *SMALL, fresh=True)
     assert done.returncode == 0, done.stderr
     (run,) = runs_in(tmp_path)
     assert run.name.endswith("-bm25")
@@ -111,10 +111,10 @@ def test_a_mistake_is_one_clear_line_and_code_2(cli: Cli, tmp_path: Path, words:
 
 
 def test_help_list_version_need_nothing(cli: Cli) -> None:
-    assert "exit codes" in cli("--help").stdout
+    assert "exit codes" in cli("--help", fresh=True).stdout
     assert "exit codes" in cli("plan", "--help").stdout
     assert cli("--version").stdout.startswith("agent-memory-runner ")
-    listed = cli("list").stdout
+    listed = cli("list", fresh=True).stdout
     for name in ("arms_on", "locomo_qa", "gpt-4.1-mini", "locomo_pilot", "synthetic_memory"):
         assert name in listed
 

@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from runner.config import Dataset
-from runner.data.source import datasets_dir, decode_json, joined, locate
+from runner.data.json_document import decode_json
+from runner.data.source import datasets_dir, joined, locate
 from runner.errors import DatasetError
 from runner.harness.membench.source import find
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from runner.data.json_document import decode_json
 from runner.data.json_stream import members, records
 from runner.data.jsonl import json_lines, objects
-from runner.data.source import decode_json, document, source
-from runner.data.strict_json import Unsound, Whole, strictly
+from runner.data.result_file import open_result_file, read_document
+from runner.data.strict_json import SurrogateGuard, UnsoundJsonError, parse_strictly
 from runner.errors import DatasetError, Remedy
 from runner.harness._base.faults import faults_of
 
@@ -46,13 +47,13 @@ def test_the_whole_and_the_stream_and_the_line_agree(tmp_path: Path, text: str, 
     (tmp_path / "list.json").write_bytes(whole)
     (tmp_path / "members.json").write_bytes(b'{"topic": ' + whole + b"}")
     (tmp_path / "lines.jsonl").write_bytes(b'{"item": ' + whole + b"}\n")
-    listed, lines = source(str(tmp_path / "list.json")), source(str(tmp_path / "lines.jsonl"))
+    listed, lines = open_result_file(str(tmp_path / "list.json")), open_result_file(str(tmp_path / "lines.jsonl"))
     readers = [
         lambda: decode_json("it", whole),
         lambda: list(records(tmp_path / "list.json")),
         lambda: [value for _, value in members(tmp_path / "members.json", "it is another")],
         lambda: [item for _, value in json_lines(tmp_path / "lines.jsonl") for item in value["item"]],
-        lambda: document(listed),  # results of another harness
+        lambda: read_document(listed),  # results of another harness
         lambda: [item for _, value in objects(lines) for item in value["item"]],
     ]
     if says is None:
@@ -75,7 +76,7 @@ def test_a_key_of_the_outer_objects_stands_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", range(1, 15))
 def test_an_escape_that_two_reads_share(size: int) -> None:
     def read(text: str) -> bytes:
-        file = Whole(io.BytesIO(text.encode()))
+        file = SurrogateGuard(io.BytesIO(text.encode()))
         found = b""
         while more := file.read(size):
             found += more
@@ -86,12 +87,12 @@ def test_an_escape_that_two_reads_share(size: int) -> None:
         if says is None:
             assert read(padded) == padded.encode()
         else:
-            with pytest.raises(Unsound, match=says):
+            with pytest.raises(UnsoundJsonError, match=says):
                 read(padded)
 
 
 def test_what_python_reads_is_read() -> None:
-    assert strictly('{"a": [1, 2.5, null, true, "\\u00e9"]}') == {"a": [1, 2.5, None, True, "é"]}
+    assert parse_strictly('{"a": [1, 2.5, null, true, "\\u00e9"]}') == {"a": [1, 2.5, None, True, "é"]}
 
 
 def test_white_space_before_a_list_is_none_of_it(tmp_path: Path) -> None:

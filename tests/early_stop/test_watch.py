@@ -25,7 +25,7 @@ from runner.gate.sweep import gate
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import Job, write_plan
 from runner.types import Row
-from tests.conftest import command_environment
+from tests.support.commands import CommandLine, command_environment
 from tests.support.recorded import answered, arm_config, failed, write_run
 from tests.support.servers import Stub
 
@@ -51,17 +51,12 @@ def rows_of(run: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def decided(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def decided(
+    tmp_path_factory: pytest.TempPathFactory, command_line: CommandLine
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """Nothing against BM25 over 60 scenarios: recall 0 against about .65, decided after seven of them."""
     folder = tmp_path_factory.mktemp("decided")
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", "-m", "+arm=no_memory,bm25", WATCHED, *SMALL],
-        cwd=folder,
-        env=command_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = command_line.run("-m", "+arm=no_memory,bm25", WATCHED, *SMALL, cwd=folder)
     return folder / "sweep", done
 
 
@@ -299,14 +294,14 @@ def test_watching_begins_only_where_the_gate_would_compare(tmp_path: Path) -> No
     instrument = run.instrument()
 
     def said(**changes: Any) -> str:
-        found = begin(run, run.experiment(), {**instrument, **changes})
+        found = begin(run, run.experiment(), replace(instrument, **changes))
         return found if isinstance(found, str) else found.note
 
     assert said().startswith("watched against 0-a by accuracy_abstain_wrong")
     assert "over conversations reaches 20" in said()
-    assert "not comparable with 0-a: judge.model" in said(rows={**instrument["rows"], "judge.model": "another"})
+    assert "not comparable with 0-a: judge.model" in said(rows={**instrument.rows, "judge.model": "another"})
     assert "judge x is a fake" in said(fakes=["judge x"])
-    pairs = {**instrument["harness"], "headline": "group_answer_sufficiency_f1"}
+    pairs = replace(instrument.harness, headline="group_answer_sufficiency_f1")
     assert "is a score of two questions, which no single row tells" in said(harness=pairs)
     rows = (tmp_path / "0-a" / "rows.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "0-a" / "rows.jsonl").write_text("".join(rows[:70]))

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from runner.analysis.summary import summarise
 from runner.config import load
@@ -100,13 +101,13 @@ def test_a_memory_answers_and_a_rule_grades(tmp_path: Path) -> None:
     assert texts["t/0"].stored == ("e1",)
     assert texts["t/1"].stored == ()
     told = run.instrument()
-    assert told["rows"]["reader.model"] == "ask:ask"
-    assert told["rows"]["judge.rubric"] == "rule:substring"
+    assert told.rows["reader.model"] == "ask:ask"
+    assert told.rows["judge.rubric"] == "rule:substring"
     summary = summarise(run, told)
-    assert summary["usage"]["ask"]["calls"] == 3
-    assert summary["groups"]["season: spring"]["accuracy"] == 1.0
-    assert summary["groups"]["season: autumn"]["accuracy"] == 0.0
-    assert "identical_share" not in summary
+    assert summary.usage["ask"].calls == 3
+    assert summary.groups["season: spring"]["accuracy"] == 1.0
+    assert summary.groups["season: autumn"]["accuracy"] == 0.0
+    assert summary.identical_share is UNSET
 
 
 def test_repeats_ask_again_and_tell_whether_they_read_the_same(tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_repeats_ask_again_and_tell_whether_they_read_the_same(tmp_path: Path) -
     assert row.label == "CORRECT"
     assert len(set(row.repeat_keys)) == 3
     assert row.keys == row.repeat_keys[0]
-    assert summarise(run, run.instrument())["identical_share"] == 0.0
+    assert summarise(run, run.instrument()).identical_share == 0.0
 
 
 def test_a_memory_that_does_not_say_what_it_read_is_not_measured(tmp_path: Path) -> None:
@@ -241,8 +242,8 @@ def test_lexical_scores_of_a_simplified_answer(tmp_path: Path) -> None:
     assert row.metrics["simplified_f1"] == 1.0
     assert row.metrics["simplified_rouge_l"] == 1.0
     assert row.usage["simplify"].calls == 1
-    assert "simplify" in summarise(run, run.instrument())["usage"]
-    assert run.instrument()["rows"]["lexical"].startswith("openai:gpt-4.1 ")
+    assert "simplify" in summarise(run, run.instrument()).usage
+    assert run.instrument().rows["lexical"].startswith("openai:gpt-4.1 ")
 
 
 def type_of_simplifier(experiment):
@@ -259,7 +260,7 @@ def test_lexical_scores_by_a_rule_of_words_say_so(tmp_path: Path) -> None:
     row = rows_of(run)["t/1"]
     assert row.metrics["heuristic_f1"] == 1.0
     assert "simplify" not in row.usage
-    assert run.instrument()["rows"]["lexical"] == "heuristic"
+    assert run.instrument().rows["lexical"] == "heuristic"
     assert all(value is None for name, value in row.metrics.items() if name.startswith("simplified"))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from runner.errors import DatasetError
+from runner.imports._shared.instrument import written
 from runner.types import Gold
 from tests.support.imported import bring, labels, rows, said, texts, write_json
 
@@ -60,7 +61,7 @@ def test_ids_judgments_and_models_become_ours(tmp_path: Path) -> None:
     assert rows(arm)["conv-50/157"].label == "WRONG"  # a refusal is not graded again
     assert texts(arm)["conv-26/12"].gold == Gold(answers=("2022",))
     assert texts(arm)["conv-26/0"].answers == ("On Tuesday",) * 3  # one a repeat, as a run of our own has it
-    known = arm.instrument["rows"]
+    known = arm.instrument.rows
     assert known["reader.model"] == "openai:m-1"
     assert known["judge.model"] == "openai:j-1"
     assert known["repeats"] == 3
@@ -96,8 +97,8 @@ def test_without_metadata_and_with_judgments_missing(tmp_path: Path) -> None:
     assert found["conv-30/0"].label == "CORRECT"
     assert (found["conv-30/1"].status, found["conv-30/1"].label) == ("judge_error", "")
     assert found["conv-30/2"].status == "judge_unparseable"
-    assert arm.instrument["rows"]["repeats"] == "unknown"  # one question has 1, the others 2
-    assert arm.instrument["rows"]["reader.model"] == "unknown"
+    assert arm.instrument.rows["repeats"] == "unknown"  # one question has 1, the others 2
+    assert arm.instrument.rows["reader.model"] == "unknown"
     assert "WARNING: the file states 5" in said(arm)
     assert "repeats: 1 for 1 questions, 2 for 3 questions" in said(arm)
     assert "questions without a label: 1 judge_error, 1 judge_unparseable; none of them counts as wrong" in said(arm)
@@ -114,7 +115,7 @@ def test_another_dataset_keeps_its_ids(tmp_path: Path) -> None:
     )
     arm = bring("evermemos", file)
     assert rows(arm)["longmemeval_7_qa0"].cluster == "user_7"
-    assert arm.instrument["harness"] == {
+    assert written(arm.instrument)["harness"] == {
         "name": "imported", "synthetic": False, "cluster": "conversation",
         "categories": {"multi-session": "multi-session"}, "comparable": ["multi-session"],
         "headline": "accuracy_abstain_wrong",
@@ -184,7 +185,7 @@ def test_an_audit_flags_rows_and_keeps_every_question(tmp_path: Path) -> None:
         "conv-26/2": (),
         "conv-26/3": ("gold_excluded",),
     }
-    assert len(arm.instrument["rows"]["dataset.patches"]) == 64
+    assert len(arm.instrument.rows["dataset.patches"]) == 64
     assert "denominators: 4 as published, 3 patched; ceiling against the published gold 75.0 %" in said(arm)
     assert "1 patches name questions that were not imported" in said(arm)
 

@@ -58,7 +58,7 @@ def test_epochs_are_repeats(tmp_path: Path, kind: str) -> None:
     assert labels(arm) == {"2": ("CORRECT", "WRONG"), "q1": ("CORRECT", "WRONG")}
     assert texts(arm)["q1"].answers == ("answer 1", "answer 2")
     assert texts(arm)["q1"].gold.answers == ("gold q1",)
-    known = arm.instrument["rows"]
+    known = arm.instrument.rows
     assert known["reader.model"] == "openai:gpt-4.1-mini"
     assert known["judge.model"] == "scorer:inspect_ai/match"
     assert known["repeats"] == 2
@@ -108,21 +108,21 @@ def test_several_scorers_want_a_choice(tmp_path: Path) -> None:
         bring("inspect_ai", file)
     arm = bring("inspect_ai", file, flags={"score": "model_graded_qa"})
     assert labels(arm) == {"a": ("WRONG",)}
-    assert arm.instrument["rows"]["judge.model"] == "openai:gpt-4o"
+    assert arm.instrument.rows["judge.model"] == "openai:gpt-4o"
     with pytest.raises(UsageError, match="--score other"):
         bring("inspect_ai", file, flags={"score": "other"})
 
 
 def test_graders_that_no_log_names_are_unknown(tmp_path: Path) -> None:
     graded = bring("inspect_ai", log(tmp_path, sample("a", "C", scorer="model_graded_qa"), scorers=None))
-    assert graded.instrument["rows"]["judge.model"] == "unknown"
+    assert graded.instrument.rows["judge.model"] == "unknown"
     own = bring("inspect_ai", log(tmp_path, sample("a", "C", scorer="mine"), scorers=None))
-    assert own.instrument["rows"]["judge.model"] == "unknown"
+    assert own.instrument.rows["judge.model"] == "unknown"
     roles = {"grader": {"model": "anthropic/claude-x"}}
     role = bring(
         "inspect_ai", log(tmp_path, sample("a", "C", scorer="model_graded_fact"), scorers=None, model_roles=roles)
     )
-    assert role.instrument["rows"]["judge.model"] == "openai:claude-x"
+    assert role.instrument.rows["judge.model"] == "openai:claude-x"
 
 
 def test_messages_attachments_clusters_and_a_mock(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_messages_attachments_clusters_and_a_mock(tmp_path: Path) -> None:
     assert texts(arm)["a"].gold.answers == ("x", "y")
     assert texts(arm)["a"].answers == ("a long answer",)
     assert (rows(arm)["a"].category, rows(arm)["a"].cluster) == ("who", "t1")
-    assert arm.instrument["fakes"] == ["reader mockllm/model"]
+    assert arm.instrument.fakes == ["reader mockllm/model"]
 
 
 def test_a_log_that_did_not_end_says_so(tmp_path: Path) -> None:

@@ -51,9 +51,9 @@ def test_three_files_are_joined_by_id_whatever_their_order(tmp_path: Path) -> No
     assert texts(arm)["q2"].answers == ("two",)
     assert texts(arm)["q2"].question == "What is q2?"
     assert all(row.cluster == row.id for row in arm.rows)
-    assert arm.instrument["rows"]["judge.model"] == "openai:gpt-4o-2024-08-06"
-    assert arm.instrument["rows"]["harness"] == "longmemeval"
-    assert arm.instrument["rows"]["dataset.sha256"].startswith("content:")
+    assert arm.instrument.rows["judge.model"] == "openai:gpt-4o-2024-08-06"
+    assert arm.instrument.rows["harness"] == "longmemeval"
+    assert arm.instrument.rows["dataset.sha256"].startswith("content:")
     assert "questions that cannot be answered (_abs in the id): 1" in said(arm)
     assert "every question by itself" in said(arm)
 
@@ -89,7 +89,7 @@ def test_one_list_with_mixed_labels(tmp_path: Path) -> None:
         "judge_error", "judge_error", "judge_unparseable", "judge_unparseable",
     ]  # fmt: skip
     assert [row.status for row in arm.rows][7:] == ["judge_error"] * 2 + ["judge_unparseable"] * 2
-    assert arm.instrument["rows"]["dataset.sha256"] == "unknown"  # the questions' texts are not told
+    assert arm.instrument.rows["dataset.sha256"] == "unknown"  # the questions' texts are not told
     assert "correct: 4 of 7 (57.1%), wrong 3" in said(arm)
     assert "the question's text is not told for 11 of 11 questions" in said(arm)
 
@@ -111,7 +111,7 @@ def test_two_label_files_are_two_repeats(tmp_path: Path) -> None:
     arm = bring("longmemeval", one, two)
     assert labels(arm) == {"q0": ("CORRECT", "WRONG"), "q1": ("CORRECT", "CORRECT")}
     assert texts(arm)["q0"].answers == ("first", "second")
-    assert arm.instrument["rows"]["repeats"] == 2
+    assert arm.instrument.rows["repeats"] == 2
     assert "every question is in 2 files: repeats" in said(arm)
 
 

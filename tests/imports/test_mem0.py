@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from runner.errors import DatasetError
-from runner.imports._shared.locomo import CONVERSATIONS, answerable
+from runner.harness.locomo_qa.conversations import CONVERSATIONS
+from runner.imports.mem0 import answerable
 from tests.support.imported import bring, rows, said, texts, write_json
 
 

@@ -49,9 +49,9 @@ def test_locomo_goes_by_number(tmp_path: Path) -> None:
         "conv-30/79": ("5", "CORRECT", "conv-30"),
     }
     assert texts(arm)["conv-30/79"].gold == Gold(abstain=True)
-    assert arm.instrument["rows"]["reader.model"] == "openai:gpt-4o-mini"
-    assert arm.instrument["rows"]["judge.model"] == "openai:gpt-4o"
-    assert arm.instrument["harness"]["categories"]["1"] == "multi-hop"
+    assert arm.instrument.rows["reader.model"] == "openai:gpt-4o-mini"
+    assert arm.instrument.rows["judge.model"] == "openai:gpt-4o"
+    assert arm.instrument.harness.categories["1"] == "multi-hop"
     assert "the file states 1" in said(arm)
     assert "provider supermemory" in said(arm)
 
@@ -59,10 +59,10 @@ def test_locomo_goes_by_number(tmp_path: Path) -> None:
 def test_longmemeval_and_a_benchmark_without_a_harness(tmp_path: Path) -> None:
     file = write_json(tmp_path / "r.json", report("longmemeval", evaluation("q1_abs", "correct", "multi-session")))
     arm = bring("memorybench", file)
-    assert arm.instrument["rows"]["harness"] == "longmemeval"
+    assert arm.instrument.rows["harness"] == "longmemeval"
     assert texts(arm)["q1_abs"].gold == Gold(abstain=True)
     other = write_json(tmp_path / "o.json", report("convomem", evaluation("x", "correct", "user_evidence")))
-    assert bring("memorybench", other).instrument["rows"]["harness"] == "imported"
+    assert bring("memorybench", other).instrument.rows["harness"] == "imported"
 
 
 def test_a_label_that_is_none_is_an_error_of_the_judge(tmp_path: Path) -> None:

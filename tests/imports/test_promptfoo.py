@@ -54,17 +54,17 @@ def test_every_provider_is_an_arm(tmp_path: Path) -> None:
             row("file://memory.py", 1, True, asked(1), label="our memory"),
         ),
     )
-    plain, ours = sorted(bring_all("promptfoo", file), key=lambda arm: arm.instrument["rows"]["reader.model"])
+    plain, ours = sorted(bring_all("promptfoo", file), key=lambda arm: arm.instrument.rows["reader.model"])
     assert plain.name == "results-openai-chat-gpt-4.1-mini"
     assert labels(plain) == {"q0": ("CORRECT",), "q1": ("WRONG",)}
-    assert plain.instrument["rows"]["reader.model"] == "openai:gpt-4.1-mini"
+    assert plain.instrument.rows["reader.model"] == "openai:gpt-4.1-mini"
     assert ours.name == "results-our-memory"
-    assert ours.instrument["rows"]["reader.model"] == "unknown"  # a script says nothing of the model behind it
+    assert ours.instrument.rows["reader.model"] == "unknown"  # a script says nothing of the model behind it
     assert labels(ours) == {"q0": ("CORRECT",), "q1": ("CORRECT",)}
     assert rows(ours)["q1"].cluster == "c1"
     assert rows(ours)["q1"].category == "facts"
     assert texts(ours)["q1"].gold.answers == ("gold 1",)
-    assert plain.instrument["rows"]["slice.sha256"] == ours.instrument["rows"]["slice.sha256"]
+    assert plain.instrument.rows["slice.sha256"] == ours.instrument.rows["slice.sha256"]
     assert plain.config["arm"]["settings"] != ours.config["arm"]["settings"]
 
 
@@ -81,7 +81,7 @@ def test_repeats_are_told_by_the_test_itself(tmp_path: Path) -> None:
     arm = bring("promptfoo", file)
     assert sorted(labels(arm).values()) == [("CORRECT", "WRONG"), ("CORRECT", "WRONG")]
     assert all(name.startswith("test-") for name in labels(arm))
-    assert arm.instrument["rows"]["repeats"] == 2
+    assert arm.instrument.rows["repeats"] == 2
     again = bring("promptfoo", write_json(tmp_path / "s.json", whole(row("y", 9, True, two), row("y", 7, True, one))))
     assert set(labels(again)) == set(labels(arm))  # the order of the tests is not in their ids
 

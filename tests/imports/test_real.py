@@ -78,13 +78,13 @@ def test_known_wrong_answers_measure_the_judge(shared_data: Path) -> None:
     assert round(sum(by_repeat) / 3, 4) == 0.1061
     assert "164 of 1540" in said(arm)
     assert "mean 10.61%" in said(arm)
-    assert arm.instrument["rows"]["judge.model"] == "unknown"
+    assert arm.instrument.rows["judge.model"] == "unknown"
 
 
 def test_an_import_agrees_with_the_dataset_and_then_knows_it(shared_data: Path, tmp_path: Path) -> None:
     data = shared_data / "locomo" / "locomo10.json"
     arm = bring("evermemos", audit(shared_data, "gpt-4.1-mini-cot.json"), dataset=str(data))
-    known = arm.instrument["rows"]
+    known = arm.instrument.rows
     assert known["dataset.sha256"] == "79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4"
     assert known["dataset.version"] == "locomo10@3eb6f2c5"
 
@@ -105,7 +105,7 @@ def test_positions_without_ids_find_the_questions_of_the_dataset(shared_data: Pa
     arm = bring("mem0", file, dataset=data)
     assert sum(row.label == "CORRECT" for row in arm.rows) == 1426
     same = bring("evermemos", audit(shared_data, "gpt-4.1-mini-cot.json"), dataset=data)
-    assert arm.instrument["rows"]["slice.sha256"] == same.instrument["rows"]["slice.sha256"]
+    assert arm.instrument.rows["slice.sha256"] == same.instrument.rows["slice.sha256"]
 
 
 def test_longmemeval_ids_types_and_abstentions(shared_data: Path) -> None:

@@ -54,10 +54,10 @@ def test_a_csv_with_everything(tmp_path: Path) -> None:
     assert rows(arm)["c"].error == "status: timeout"
     assert texts(arm)["b"].answers == ("unknown", "Ann, of course")
     assert {row.cluster for row in arm.rows} == {"c1", "c2"}
-    known = arm.instrument["rows"]
+    known = arm.instrument.rows
     assert (known["reader.model"], known["judge.model"], known["harness"]) == ("openai:m-1", "openai:j-1", "imported")
     assert known["dataset.sha256"].startswith("content:")
-    assert arm.instrument["harness"]["cluster"] == "conversation"
+    assert arm.instrument.harness.cluster == "conversation"
     assert "one a conversation" in said(arm)
 
 
@@ -85,7 +85,7 @@ def test_a_harness_by_name(tmp_path: Path) -> None:
     file.write_text("id,label,type\nconv-26/1,yes,temporal\nconv-26/2,no,Multi-Hop\n")
     arm = bring("table", file, flags=column_map(tmp_path, id="id", label="label", category="type"), harness="locomo_qa")
     assert [row.category for row in arm.rows] == ["2", "1"]
-    assert arm.instrument["harness"]["comparable"] == ["1", "2", "3", "4"]
+    assert arm.instrument.harness.comparable == ["1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,8 @@ def test_the_map_itself_is_untrusted(tmp_path: Path) -> None:
         ("!!python/object:os.system {}", "not YAML"),
         ("- a", "expected an object"),
         ("a: [", "not YAML"),
+        ("id: a\nid: b\n", r"not YAML \(the key 'id' stands twice \(line 2\)\)"),
+        ("id: &x a\nlabel: *x\n", r"aliases \(\*name\) are not read \(line 2\)"),
     ):
         bad = tmp_path / "bad.yaml"
         bad.write_text(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.data import jsonl, source
+from runner.data import jsonl, result_file
 from runner.errors import ConfigError, UsageError
 from tests.support.imported import bring, rows, said, write_json, write_lines
 
@@ -65,7 +65,7 @@ def test_a_byte_order_mark_and_numbers_as_ids_are_read(tmp_path: Path) -> None:
 
 
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "DOCUMENT", 1000)
+    monkeypatch.setattr(result_file, "DOCUMENT", 1000)
     monkeypatch.setattr(jsonl, "LINE", 500)
     large = write_json(tmp_path / "large.json", [json.loads(GOOD)] * 30)
     with pytest.raises(UsageError, match="a JSON document is read up to"):

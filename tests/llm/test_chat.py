@@ -289,7 +289,7 @@ def test_params_cannot_replace_what_is_asked() -> None:
 def test_reader_and_judge_share_one_client_and_one_gate() -> None:
     async def main(url: str) -> None:
         reader, judge = (connect(config(url, name=name), Prices.load()) for name in ("reader", "judge"))
-        request = RequestBuilder(config(url)).of([{"role": "user", "content": "x"}])
+        request = RequestBuilder(config(url)).build([{"role": "user", "content": "x"}])
         await asyncio.gather(reader.complete(request), judge.complete(request))
         one, other = reader._channel.endpoint, judge._channel.endpoint  # type: ignore[attr-defined]
         assert one is other
@@ -330,7 +330,7 @@ def test_more_connections_than_the_defaults_of_any_client() -> None:
 
 def test_the_hash_of_a_request_covers_all_that_decides_the_reply() -> None:
     def sha(text: str = "x", **more: Any) -> str:
-        request: Request = RequestBuilder(config("http://127.0.0.1:1/v1", **more)).of(
+        request: Request = RequestBuilder(config("http://127.0.0.1:1/v1", **more)).build(
             [{"role": "user", "content": text}]
         )
         return request.sha256
@@ -341,6 +341,6 @@ def test_the_hash_of_a_request_covers_all_that_decides_the_reply() -> None:
     others = [{"command": ["a", "b"]}, {"output": {"text": "answer"}}, {"params": {"seed": 1}}]
     assert len({sha(**command), *(sha(**{**command, **other}) for other in others)}) == 4
     two = RequestBuilder(config("http://127.0.0.1:1/v1"))
-    split = two.of([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}])
-    assert split.sha256 != two.of([{"role": "user", "content": "auserb"}]).sha256
+    split = two.build([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}])
+    assert split.sha256 != two.build([{"role": "user", "content": "auserb"}]).sha256
     assert split.prompt == "a\n\nb"

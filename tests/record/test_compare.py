@@ -6,8 +6,10 @@ import copy
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runner.record.compare import compare, drift
+from runner.record.files import Figures, IngestTotals
 from runner.record.instrument import WHY, mismatches
 
 
@@ -98,9 +100,30 @@ def test_the_same_twice_is_a_null() -> None:
     assert compare(arm(), arm(name="again"), rows(), rows()).null
 
 
+NOTHING = Figures(
+    rows_bytes=0,
+    rows=0,
+    left=0,
+    errors=0,
+    error_share=0.0,
+    statuses={},
+    samples={},
+    flags={},
+    groups={},
+    usage={},
+    ingest=IngestTotals(scenarios=0, events=0, seconds=0.0, embeddings_computed=0, embeddings_reused=0),
+    search_seconds=None,
+    served=[],
+    window=None,
+)
+
+
 def test_drift() -> None:
-    a = {"served": ["m-1"], "window": [0.0, 100.0]}
-    assert drift(a, {"served": ["m-1"], "window": [50.0, 150.0]}) == []
-    assert "m-1 against m-2" in drift(a, {"served": ["m-2"], "window": [50.0, 150.0]})[0]
-    assert "2.0 hours apart" in drift(a, {"served": ["m-1"], "window": [7300.0, 7400.0]})[0]
-    assert drift({"served": [], "window": [0, 1]}, {"served": [], "window": [9e9, 9e9 + 1]}) == []
+    def of(served: list[str], *window: float) -> Figures:
+        return replace(NOTHING, served=served, window=window)
+
+    a = of(["m-1"], 0.0, 100.0)
+    assert drift(a, of(["m-1"], 50.0, 150.0)) == []
+    assert "m-1 against m-2" in drift(a, of(["m-2"], 50.0, 150.0))[0]
+    assert "2.0 hours apart" in drift(a, of(["m-1"], 7300.0, 7400.0))[0]
+    assert drift(of([], 0, 1), of([], 9e9, 9e9 + 1)) == []

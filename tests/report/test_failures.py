@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from runner.analysis.misses import Missed
 from runner.cli import main
@@ -19,7 +19,7 @@ from runner.record.rundir import RunDir
 from runner.report import failures
 from runner.score.failure_stage import STAGES
 from runner.types import GOLD_EXCLUDED, NO_SOURCE_OF_TRUTH, Gold, Hit, Passage, Row, Texts
-from tests.conftest import command_environment
+from tests.support.commands import CommandLine
 from tests.support.recorded import answered, arm_config, write_run
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -324,7 +324,7 @@ def test_the_recall_axis_of_a_share_counts_its_depth_as_well(
 def test_what_became_of_them_in_another_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one_of_each(tmp_path / "0-a")
     rows = [answered(number, number == 4, keys="k", category="15"[number % 2]) for number in range(len(STAGES))]
-    rows[0].status = "search_error"
+    rows[0] = replace(rows[0], status="search_error")
     said = [texts(row, "reader" if number == 2 else STAGES[number]) for number, row in enumerate(rows)]
     write(tmp_path / "1-b", rows, said, arm=arm_config("b"))
     text = told(capsys, tmp_path, "--failures", "--limit", "0")
@@ -353,17 +353,11 @@ def test_runs_of_other_questions_do_not_move(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sweep(tmp_path_factory: pytest.TempPathFactory, command_line: CommandLine) -> Path:
     folder = tmp_path_factory.mktemp("real")
     words = ["-m", "+arm=bm25,oracle", "reader=extractive_fake", "judge=lexical_fake", "hydra.sweep.dir=sweep"]
     small = ["harness.settings.scenarios=12", "harness.settings.questions=4"]
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", *words, *small],
-        cwd=folder,
-        env=command_environment(MEMORY_RUNNER_CACHE=str(folder / "cache")),
-        capture_output=True,
-        check=False,
-    )
+    done = command_line.run(*words, *small, cwd=folder, MEMORY_RUNNER_CACHE=str(folder / "cache"))
     assert done.returncode in (1, 5), done.stderr
     return folder / "sweep"
 
@@ -408,7 +402,7 @@ def test_memory_does_not_grow_with_the_misses(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         missed = Missed(RunDir(run))
-        pieces = sum(len(piece) for piece in failures.told(missed, missed.misses()))
+        pieces = sum(len(piece) for piece in failures.failures_json(missed, missed.misses()))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

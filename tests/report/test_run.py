@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from runner.analysis.summary import summarise
@@ -67,7 +68,9 @@ def test_tokens_that_nobody_told_are_unknown(tmp_path: Path) -> None:
     def told(usage: Usage) -> str:
         from runner.analysis.summary import spent
 
-        (line,) = [x for x in footnotes(instrument, {**summary, "usage": {"ask": spent(usage)}}) if x.startswith("ask")]
+        (line,) = [
+            x for x in footnotes(instrument, replace(summary, usage={"ask": spent(usage)})) if x.startswith("ask")
+        ]
         return line
 
     assert told(Usage(calls=120, usd=None, seconds=2, measured=False)) == (

@@ -51,6 +51,61 @@ def script(code: str, **settings: Any) -> dict[str, Any]:
 LOOP = "for line in sys.stdin:\n    request = json.loads(line)\n    number, op = request['id'], request['op']\n"
 
 
+def command_arm(settings: dict[str, Any], **more: Any) -> ArmConfig:
+    return arm_of("command", settings, **more)
+
+
+# --- http ------------------------------------------------------------------------------------------------------------
+
+HITS = {"at": "results", "key": "id", "text": "memory", "score": "score", "sources": "meta.from", "time": "at"}
+SEARCH = {"path": "/search", "body": {"user": "{ns}", "q": "{text}", "limit": "{k}"}, "hits": HITS}
+PLAIN: dict[str, Any] = {
+    "reset": {"path": "/reset", "body": {"user": "{ns}"}},
+    "write": {"path": "/add", "body": {"user": "{ns}", "items": "{events}"}, "item": {"t": "{event.text}"}, "batch": 9},
+    "search": SEARCH,
+}
+FOUND = {
+    "results": [{"id": 7, "memory": "a walrus", "score": 0.5, "meta": {"from": ["e1"]}, "at": "2024-03-05T09:30:00Z"}]
+}
+
+
+def http_arm(url: str, **settings: Any) -> ArmConfig:
+    knobs = settings.pop("knobs", {})
+    return arm_of("http", {**PLAIN, "base_url": url, **settings}, knobs=knobs)
+
+
+# --- mcp -------------------------------------------------------------------------------------------------------------
+
+ITEM = {"id": "{event.id}", "text": "{event.text}", "actor": "{event.actor}", "time": "{event.time}"}
+PATHS = {"at": "results", "key": "key", "text": "text", "score": "score", "sources": "sources", "time": "time"}
+TOOLS: dict[str, Any] = {
+    "reset": {"tool": "forget", "arguments": {"user": "{ns}"}},
+    "write": {
+        "tool": "remember",
+        "arguments": {"user": "{ns}", "notes": "{events}"},
+        "item": ITEM,
+        "batch": 50,
+        "taken": "stored",
+    },
+    "search": {
+        "tool": "recall",
+        "arguments": {"user": "{ns}", "query": "{text}", "limit": "{k}"},
+        "hits": PATHS,
+    },
+}
+
+
+def mcp_arm(fault: str = "none", at: int = 1, **settings: Any) -> ArmConfig:
+    """An arm over the reference server without an SDK."""
+    env = settings.pop("env", {})
+    words = [sys.executable, "-S", str(REFERENCE / "broken_mcp.py"), fault, "{dir}", "--at", str(at)]
+    stdio = {"command": words, "env": env}
+    return arm_of("mcp", {"stdio": stdio, **TOOLS, **settings})
+
+
+# --- what a test does with an arm ------------------------------------------------------------------------------------
+
+
 def history(texts: Sequence[str] = TEXTS, prefix: str = "e") -> list[Event]:
     return [
         Event(id=f"{prefix}{at}", text=text, time=START + timedelta(days=at), actor="Ada", kind="doc", session="s")

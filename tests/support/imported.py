@@ -13,18 +13,18 @@ from unittest import mock
 
 from runner import imports
 from runner.cli import main
-from runner.imports._shared.prepare import Arm, Wanted, prepared
+from runner.imports._shared.prepare import ImportRequest, PreparedArm, prepare_arms
 from runner.types import Row, Texts
 
 
-def bring(form: str, *files: Path, flags: dict[str, str] | None = None, **wanted: Any) -> Arm:
+def bring(form: str, *files: Path, flags: dict[str, str] | None = None, **wanted: Any) -> PreparedArm:
     """The one arm that the files hold."""
     (arm,) = bring_all(form, *files, flags=flags, **wanted)
     return arm
 
 
-def bring_all(form: str, *files: Path, flags: dict[str, str] | None = None, **wanted: Any) -> list[Arm]:
-    return prepared(imports.find(form)(flags or {}), [str(file) for file in files], Wanted(**wanted))
+def bring_all(form: str, *files: Path, flags: dict[str, str] | None = None, **wanted: Any) -> list[PreparedArm]:
+    return prepare_arms(imports.find(form)(flags or {}), [str(file) for file in files], ImportRequest(**wanted))
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,19 @@ def command(*words: str) -> Said:
     return Said(code, out.getvalue(), err.getvalue())
 
 
-def rows(arm: Arm) -> dict[str, Row]:
+def rows(arm: PreparedArm) -> dict[str, Row]:
     return {row.id: row for row in arm.rows}
 
 
-def texts(arm: Arm) -> dict[str, Texts]:
+def texts(arm: PreparedArm) -> dict[str, Texts]:
     return {item.id: item for item in arm.texts}
 
 
-def labels(arm: Arm) -> dict[str, tuple[str, ...]]:
+def labels(arm: PreparedArm) -> dict[str, tuple[str, ...]]:
     return {row.id: row.labels for row in arm.rows}
 
 
-def said(arm: Arm) -> str:
+def said(arm: PreparedArm) -> str:
     return "\n".join(arm.lines)
 
 

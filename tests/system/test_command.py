@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from runner.config import ArmConfig
-from runner.errors import ConfigError, IngestError, NotSettled, RunnerError, SearchError, SystemFault
+from runner.errors import ConfigError, IngestError, NotSettled, RunnerError, SearchError
 from runner.system import MemorySystem, Opening, Provenance, build, receipt_of
 from runner.types import Checkpoint, Event, Query, Retrieval
 from tests.support.bridging import (
@@ -21,11 +20,11 @@ from tests.support.bridging import (
     LOOP,
     START,
     TEXTS,
-    arm_of,
     ask,
     assert_gone,
     broken,
     children,
+    command_arm,
     drive,
     history,
     opened,
@@ -34,10 +33,6 @@ from tests.support.bridging import (
 )
 
 EVERYTHING = {"capabilities": dict.fromkeys(ALL, True), "ops": ["settle", "drop_derived", "erase", "close"]}
-
-
-def command(settings: dict[str, Any], **more: Any) -> ArmConfig:
-    return arm_of("command", settings, **more)
 
 
 # --- what is sent ----------------------------------------------------------------------------------------------------
@@ -80,7 +75,7 @@ def test_every_field_of_an_event_and_a_question_is_sent_and_no_gold(tmp_path: Pa
         await system.drop_derived("ns one")
         await system.erase("ns one")
 
-    drive(command(script(code, modes=["default", "deep"]), knobs={"graph": False}), body)
+    drive(command_arm(script(code, modes=["default", "deep"]), knobs={"graph": False}), body)
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     assert [item["op"] for item in sent] == [
         *("probe", "reset", "write", "settle", "search", "drop_derived", "erase", "close")
@@ -118,7 +113,7 @@ def test_the_environment_is_what_the_arm_names(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("NOT_FOR_IT", "x")
     out = tmp_path / "env"
     code = f"open({str(out)!r}, 'w').write(json.dumps([dict(os.environ), os.getcwd()]))\n"
-    arm = command(
+    arm = command_arm(
         script(code, env={"LEVEL": 3, "FAST": False, "WHERE": "{dir}"}, env_from=["SECRET_OF_MINE"], cwd=str(tmp_path))
     )
     with pytest.raises(RunnerError):
@@ -137,24 +132,18 @@ def test_the_environment_is_what_the_arm_names(monkeypatch: pytest.MonkeyPatch, 
     assert not Path(where).exists()
 
 
-def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MY_KEY", raising=False)
-    with pytest.raises(ConfigError, match="env_from: MY_KEY is not set"):
-        opened(command(broken("none", env_from=["MY_KEY"])))
-
-
 def test_a_secret_that_comes_back_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ODD_NAME", "hunter2hunter2")
     code = "sys.stderr.write('key ' + os.environ['ODD_NAME'])\nsys.exit(2)"
     with pytest.raises(RunnerError, match=r"ended with code 2.*key \*\*\*"):
-        opened(command(script(code, env_from=["ODD_NAME"])))
+        opened(command_arm(script(code, env_from=["ODD_NAME"])))
 
 
 # --- what it says of itself ------------------------------------------------------------------------------------------
 
 
 def test_a_probe_goes_into_the_record() -> None:
-    system, provenance = opened(command(broken("none")))
+    system, provenance = opened(command_arm(broken("none")))
     assert provenance.build.startswith("example-memory 1 broken.py@sha256:")
     assert (provenance.embedder, provenance.reranker, provenance.fake) == ("none", "none", False)
     assert provenance.extra["undeclared"] == []
@@ -173,7 +162,7 @@ def test_what_nobody_declares_counts_as_absent_and_is_named() -> None:
         await store(system, "a")
         return provenance, await ask(system, "a")
 
-    arm = command(script(code))
+    arm = command_arm(script(code))
     provenance, found = drive(arm, body)
     assert provenance.extra["undeclared"] == [*ALL, "build", "embedder"]
     assert (provenance.build, provenance.embedder) == ("unknown", "unknown")
@@ -186,7 +175,7 @@ def test_what_nobody_declares_counts_as_absent_and_is_named() -> None:
 
 def test_the_arm_wins_over_the_probe() -> None:
     declares = {"build": "2.0", "embedder": "minilm@sha256:1", "fake": True, "capabilities": {"ranked": False}}
-    system, provenance = opened(command(broken("none", declares=declares)))
+    system, provenance = opened(command_arm(broken("none", declares=declares)))
     assert (provenance.build, provenance.embedder, provenance.fake) == ("2.0", "minilm@sha256:1", True)
     assert not system.capabilities.ranked
     assert system.capabilities.sources
@@ -197,9 +186,9 @@ def test_the_arm_wins_over_the_probe() -> None:
     [
         ({"capabilities": {"rank": True}}, r"capability 'rank' \(did you mean 'ranked'\?\)"),
         ({"capabilities": {"ranked": "yes"}}, "'ranked' is neither true nor false"),
-        ({"capabilities": []}, "no object"),
-        ({"build": 3}, "its build is no text"),
-        ({"ops": "erase"}, "ops are no list"),
+        ({"capabilities": []}, "not an object"),
+        ({"build": 3}, "its build is not a text"),
+        ({"ops": "erase"}, "ops are not a list"),
         ({"capabilities": {"durable": True}}, "durable and has no op 'drop_derived'"),
         ({"knobs": ["graph"]}, "arm.knobs.graph: is missing"),
         ({"knobs": []}, "arm.knobs.hyde: the system does not read it"),
@@ -209,7 +198,7 @@ def test_a_probe_that_makes_no_sense_is_told(about: dict[str, Any], said: str) -
     code = f"{LOOP}    print(json.dumps({{'id': number, 'ok': True, **{about!r}}}), flush=True)\n"
     knobs = {"hyde": True} if about.get("knobs") == [] else {}
     with pytest.raises(RunnerError, match=said):
-        opened(command(script(code), knobs=knobs))
+        opened(command_arm(script(code), knobs=knobs))
 
 
 def test_the_code_that_a_command_names_is_its_build(tmp_path: Path) -> None:
@@ -221,7 +210,7 @@ def test_the_code_that_a_command_names_is_its_build(tmp_path: Path) -> None:
 
     def seen(text: str) -> str:
         part.write_text(text)
-        return opened(command({"command": [sys.executable, str(server)]}))[1].build
+        return opened(command_arm({"command": [sys.executable, str(server)]}))[1].build
 
     first, second = seen("A = 1\n"), seen("A = 2\n")
     assert first.startswith("mine.py@sha256:")
@@ -232,78 +221,14 @@ def test_the_code_that_a_command_names_is_its_build(tmp_path: Path) -> None:
 # --- settings that cannot work ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({}, "settings.command: is missing"),
-        ({"command": []}, "settings.command"),
-        ({"command": ["x"], "comand": 1}, "comand: no such key"),
-        ({"command": ["{pyhton}"]}, r"there is no \{pyhton\} here \(did you mean 'python'"),
-        ({"command": ["x"], "env": {"A": "{port}"}}, r"settings.env: there is no \{port\}"),
-        ({"command": ["x"], "ops": ["erase", "fly"]}, "settings.ops"),
-        ({"command": ["x"], "env_from": ["A B"]}, "settings.env_from"),
-        ({"command": ["x"], "timeouts": {"search": 0}}, "timeouts.search"),
-    ],
-)
-def test_settings_that_cannot_work_are_told_by_key(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        build(command(settings))
-
-
 def test_a_command_that_is_not_there() -> None:
     with pytest.raises(RunnerError, match=r"cannot run 'no-such-memory' .*install it, or give its path"):
-        opened(command({"command": ["no-such-memory"]}))
+        opened(command_arm({"command": ["no-such-memory"]}))
     with pytest.raises(ConfigError, match=r"arm\.settings\.cwd: there is no such folder, got '/no/such/folder'"):
-        build(command({"command": ["python3"], "cwd": "/no/such/folder"}))
+        build(command_arm({"command": ["python3"], "cwd": "/no/such/folder"}))
 
 
 # --- what goes wrong -------------------------------------------------------------------------------------------------
-
-FAULTS = [
-    ("dies", "ended with code 3; stderr ends: about to die: out of luck"),
-    ("hangs", "took longer than 0.5 s to answer 'search' and was killed; stderr ends: thinking"),
-    ("stops_reading", "took longer than 0.5 s to answer 'search'"),
-    ("floods_stdout", "what is no JSON .*: noise"),
-    ("garbage", r"printed on stdout what is no JSON \(use stderr for everything else\): Loading weights: 100%"),
-    ("garbage_before", "what is no JSON"),
-    ("long_line", "printed a line of more than 32 MB and was killed"),
-    ("half_line", "ended with code 0 in the middle of a line"),
-    ("wrong_id", "answered request 7.*, which is not waiting for an answer"),
-    ("no_object", r"answered with JSON that is no object: \[\]"),
-    ("nan", "what is no JSON"),
-    ("errors", "index is locked by another process"),
-    ("no_hits", "hits.at: 'hits' is no list of hits; the answer is an object with id, ok"),
-    ("bad_hit", "hit 1 has no text at 'text'; it is an object with key"),
-]
-SURVIVES = ("garbage", "garbage_before", "wrong_id", "no_object", "nan", "errors", "no_hits", "bad_hit")
-
-
-@pytest.mark.parametrize(("fault", "said"), FAULTS, ids=[name for name, _ in FAULTS])
-def test_a_fault_is_one_named_search_and_the_rest_goes_on(fault: str, said: str) -> None:
-    slow = fault in ("hangs", "stops_reading")
-
-    async def body(system: MemorySystem, _: Provenance) -> None:
-        await store(system, "a")
-        with pytest.raises(SearchError, match=f"^tested: search: .*{said}") as caught:
-            await ask(system, "a")
-        assert "\n" not in str(caught.value)
-        if fault in SURVIVES:
-            assert (await ask(system, "a")).hits
-        else:  # what the process held is gone with it: the rest of its scenario says so, whatever is asked
-            with pytest.raises(SearchError, match=f"{said}.*earlier in this scenario"):
-                await ask(system, "a")
-            with pytest.raises(IngestError, match="earlier in this scenario"):
-                await system.write("a", history(("late",), "x"))
-            with pytest.raises(IngestError):
-                await system.erase("a")
-        await store(system, "b")
-        if fault in SURVIVES:
-            assert (await ask(system, "b")).hits
-        else:  # a new process, which has the fault before it again
-            with pytest.raises(SearchError, match=said):
-                await ask(system, "b")
-
-    drive(command(broken(fault, timeouts={"search": 0.5 if slow else 30})), body)
 
 
 def test_a_process_that_ended_is_started_again_with_the_next_scenario() -> None:
@@ -320,7 +245,7 @@ def test_a_process_that_ended_is_started_again_with_the_next_scenario() -> None:
         with pytest.raises(SearchError, match="earlier in this scenario"):
             await ask(system, "b")
 
-    drive(command(broken("dies", at=2)), body)
+    drive(command_arm(broken("dies", at=2)), body)
 
 
 def test_a_flood_on_stderr_is_read_and_only_its_end_is_kept() -> None:
@@ -328,7 +253,7 @@ def test_a_flood_on_stderr_is_read_and_only_its_end_is_kept() -> None:
         await store(system, "a")
         assert (await ask(system, "a")).hits[0].key == "e0"
 
-    drive(command(broken("floods_stderr")), body)
+    drive(command_arm(broken("floods_stderr")), body)
 
 
 def test_answers_out_of_order_are_matched() -> None:
@@ -337,7 +262,7 @@ def test_answers_out_of_order_are_matched() -> None:
         first, second = await asyncio.gather(ask(system, "a", TEXTS[0]), ask(system, "a", TEXTS[1]))
         assert (first.hits[0].key, second.hits[0].key) == ("e0", "e1")
 
-    drive(command(broken("late", in_flight=2)), body)
+    drive(command_arm(broken("late", in_flight=2)), body)
 
 
 NO_IDS = LOOP + (
@@ -351,7 +276,7 @@ def test_answers_without_ids_do_for_one_request_at_a_time() -> None:
         await store(system, "a")
         assert [(await ask(system, "a", text)).hits[0].text for text in ("x", "y")] == ["x", "y"]
 
-    drive(command(script(NO_IDS)), body)
+    drive(command_arm(script(NO_IDS)), body)
 
 
 def test_answers_without_ids_cannot_be_told_apart_in_flight() -> None:
@@ -367,26 +292,11 @@ def test_answers_without_ids_cannot_be_told_apart_in_flight() -> None:
         assert all(isinstance(result, SearchError) for result in results)
         assert "without an id while 2 requests were in flight" in str(results[0])
 
-    drive(command(script(code, in_flight=2)), body)
-
-
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        ("no_start", "ended with code 1; stderr ends: cannot open the store"),
-        ("banner", "printed on stdout what is no JSON.*Loading weights"),
-        ("says_nothing", "took longer than 0.5 s to answer 'probe'.*newline and flush"),
-    ],
-)
-def test_a_start_that_fails_ends_the_run_before_it_begins(fault: str, said: str) -> None:
-    seconds = 0.5 if fault == "says_nothing" else 30
-    with pytest.raises(RunnerError, match=f"arm 'tested' did not open: .*{said}") as caught:
-        opened(command(broken(fault, timeouts={"start": seconds})))
-    assert not isinstance(caught.value, SystemFault)
+    drive(command_arm(script(code, in_flight=2)), body)
 
 
 def test_a_slow_start_is_waited_for() -> None:
-    system, _ = opened(command(broken("slow_start", env={"SLOW_S": 0.4})))
+    system, _ = opened(command_arm(broken("slow_start", env={"SLOW_S": 0.4})))
     assert system.capabilities.ranked
 
 
@@ -402,7 +312,7 @@ def test_a_write_that_is_refused_or_taken_in_part_fails() -> None:
             with pytest.raises(IngestError, match=said):
                 await system.write("a", history())
 
-        drive(command(broken(fault)), body)
+        drive(command_arm(broken(fault)), body)
 
 
 def test_events_are_written_in_order_in_batches(tmp_path: Path) -> None:
@@ -420,7 +330,7 @@ def test_events_are_written_in_order_in_batches(tmp_path: Path) -> None:
         assert receipt.sha256 == receipt_of(events).sha256
         assert (receipt.events, receipt.times) == (7, "in_text")  # it declares nothing
 
-    drive(command(script(code, batch=3)), body)
+    drive(command_arm(script(code, batch=3)), body)
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     batches = [[event["id"] for event in item["events"]] for item in sent if item["op"] == "write"]
     assert batches == [["e0", "e1", "e2"], ["e3", "e4", "e5"], ["e6"]]
@@ -439,7 +349,7 @@ def test_settle_asks_again_until_ready_or_the_deadline() -> None:
             await system.settle("a", receipt, 0.1)
         await system.settle("a", receipt, 5.0)
 
-    drive(command(script(code)), body)
+    drive(command_arm(script(code)), body)
 
 
 def test_a_wipe_is_survived_or_not() -> None:
@@ -451,7 +361,7 @@ def test_a_wipe_is_survived_or_not() -> None:
             await system.drop_derived("a")
             assert bool((await ask(system, "a")).hits) is kept
 
-        drive(command(broken(fault)), body)
+        drive(command_arm(broken(fault)), body)
 
 
 def test_other_words_and_other_paths() -> None:
@@ -469,49 +379,10 @@ def test_other_words_and_other_paths() -> None:
         assert (hit.key, hit.text, hit.sources, hit.score) == ("7", "a\nb", ("e0",), None)
         assert hit.time == START  # 1709544600 is 4 March 2024, 09:30 UTC
 
-    drive(command(script(code, names={"search": "read"}, hits=paths)), body)
+    drive(command_arm(script(code, names={"search": "read"}, hits=paths)), body)
 
 
 # --- processes -------------------------------------------------------------------------------------------------------
-
-
-def test_a_deadline_takes_the_whole_group(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-
-    async def body(system: MemorySystem, _: Provenance) -> None:
-        await store(system, "a")
-        with pytest.raises(SearchError, match="took longer than 1 s"):
-            await ask(system, "a")
-        assert_gone(int(pid_file.read_text()))
-
-    drive(command(broken("hangs_with_a_child", env={"CHILD_PID": str(pid_file)}, timeouts={"search": 1})), body)
-
-
-def test_a_wait_that_the_run_gives_up_kills_the_process() -> None:
-    async def body(system: MemorySystem, _: Provenance) -> None:
-        await store(system, "a")
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(ask(system, "a"), 0.3)
-        with pytest.raises(SearchError, match="killed in the middle of 'search'"):
-            await ask(system, "a")
-        await store(system, "b")
-
-    drive(command(broken("hangs")), body)
-
-
-def test_one_process_for_every_scenario_gives_namespaces() -> None:
-    async def body(system: MemorySystem, provenance: Provenance) -> None:
-        assert system.capabilities.namespaces
-        assert len(children()) == 2  # the one that was probed, and its guard
-        await asyncio.gather(store(system, "a"), store(system, "b", history(("only a walrus",), "w")))
-        assert len(children()) == 4
-        assert [hit.key for hit in (await ask(system, "b", "walrus zeppelin")).hits] == ["w0"]
-        assert [hit.key for hit in (await ask(system, "a", "walrus zeppelin")).hits] == ["e0"]
-        await system.erase("a")
-        assert len(children()) == 2
-
-    arm = command(broken("mixes_namespaces", one_per_scenario=True, declares={"capabilities": {"namespaces": False}}))
-    drive(arm, body)
 
 
 def test_namespaces_are_shared_out_among_the_processes() -> None:
@@ -523,12 +394,13 @@ def test_namespaces_are_shared_out_among_the_processes() -> None:
             await ask(system, "b")  # the second of its process, which ends alone
         assert (await ask(system, "a")).hits
 
-    drive(command(broken("dies", at=2, processes=2)), body)
+    drive(command_arm(broken("dies", at=2, processes=2)), body)
 
 
-def test_a_process_that_does_not_leave_is_made_to() -> None:
+def test_a_process_that_does_not_leave_is_made_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.system._bridge.json_lines._PARTING_S", 0.3)
     start = time.monotonic()
-    opened(command(broken("ignores_close")))
+    opened(command_arm(broken("ignores_close")))
     assert time.monotonic() - start < 8
 
 
@@ -548,12 +420,12 @@ def test_another_system_after_a_restart_is_refused(tmp_path: Path) -> None:
         with pytest.raises(IngestError, match="another system"):
             await system.reset("b")
 
-    drive(command(script(code)), body)
+    drive(command_arm(script(code)), body)
 
 
 def test_nothing_is_left_when_the_opening_is_cancelled() -> None:
     async def main() -> None:
-        system = build(command(broken("says_nothing")))
+        system = build(command_arm(broken("says_nothing")))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(system.open(Opening()), 0.3)
         await system.close()

@@ -1,15 +1,16 @@
-"""What every memory system must do. A new file in ``runner/system/`` or ``conf/arm/`` is included by itself."""
+"""What every memory system must do: the clauses of the check that a user runs, and what they leave open.
+
+A new file in ``runner/system/`` or ``conf/arm/`` is included by itself. The systems of an arm's tests are one system,
+opened once; a test resets the namespaces that it uses.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from runner.config import ArmConfig, conf_dir
+from runner.config import ArmConfig, RunConfig, conf_dir
 from runner.errors import SystemFault
-from runner.system import MemorySystem, Opening, build, find, line_of, names, spoken
+from runner.experiment.conformance import BROKEN, KEPT, STATED, check
+from runner.system import MemorySystem, Opening, Provenance, build, find, line_of, names, spoken
 from runner.types import Answer, Event, Query, Receipt, Retrieval
-from tests.conftest import ROOT
-from tests.support.servers import closed_port
+from tests.support.driving import store
 from tests.system.stand_ins.arms import apart, standing
 
 FLOOR = {"none"}  # systems that remember nothing, on purpose
@@ -66,49 +67,44 @@ def arms() -> dict[str, ArmConfig]:
 
 
 ARMS = arms()
-Body = Callable[[MemorySystem], Awaitable[Any]]
 
 
-@pytest.fixture(params=sorted(ARMS))
+@dataclass
+class Session:
+    """An arm and its open system, in one event loop for all its tests."""
+
+    arm: ArmConfig
+    system: MemorySystem
+    provenance: Provenance
+    cache: Path
+    runner: asyncio.Runner
+
+    def run(self, body: Callable[[MemorySystem], Awaitable[Any]]) -> Any:
+        return self.runner.run(body(self.system))
+
+
+SLOW = {"mem0", "reflect_off"}  # their check takes many seconds
+
+
+@pytest.fixture(scope="module", params=sorted(ARMS))
 def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmConfig]:
     chosen = ARMS[request.param]
     extra = build(chosen).missing()
     if extra is not None:
         pytest.skip(f"arm '{chosen.name}' needs the extra '{extra}'")
-    if chosen.system == "mcp":  # its server takes a second to start: one serves all these tests, over HTTP
-        settings = {**chosen.settings, "stdio": None, "url": request.getfixturevalue("mcp_server")}
-        chosen = chosen.model_copy(update={"settings": settings})
     with standing(chosen, tmp_path_factory.mktemp("stand_in")) as here:
         yield here
 
 
-@pytest.fixture(scope="session")
-def mcp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of the example memory, served over streamable HTTP."""
-    port = closed_port()
-    server = ROOT / "examples" / "memory_server_mcp.py"
-    words = [sys.executable, str(server), str(tmp_path_factory.mktemp("mcp")), str(port)]
-    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as process:
-        try:
-            for _ in range(600):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                    break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/mcp"
-        finally:
-            process.kill()
-
-
-def drive(arm: ArmConfig, body: Body, cache_dir: Path | None = None) -> Any:
-    async def session() -> Any:
+@pytest.fixture(scope="module")
+def session(arm: ArmConfig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    cache = tmp_path_factory.mktemp("cache")
+    with asyncio.Runner() as runner:
         system = build(arm)
-        await system.open(Opening(cache_dir=cache_dir))
         try:
-            return await body(system)
+            yield Session(arm, system, runner.run(system.open(Opening(cache_dir=cache))), cache, runner)
         finally:
-            await system.close()
-
-    return asyncio.run(session())
+            runner.run(system.close())
 
 
 def history(prefix: str = "D", topics: Sequence[str] = TOPICS) -> list[Event]:
@@ -123,13 +119,6 @@ def history(prefix: str = "D", topics: Sequence[str] = TOPICS) -> list[Event]:
         )
         for at, text in enumerate(topics)
     ]
-
-
-async def store(system: MemorySystem, ns: str, events: Sequence[Event]) -> Receipt:
-    await system.reset(ns)
-    receipt = await system.write(ns, events)
-    await system.settle(ns, receipt, 30.0)
-    return receipt
 
 
 async def ask(system: MemorySystem, ns: str, event: Event, **bounds: Any) -> Retrieval:
@@ -148,19 +137,37 @@ def keys(found: Retrieval) -> list[str]:
     return [hit.key for hit in found.hits]
 
 
-def test_what_was_written_is_found(arm: ArmConfig) -> None:
-    events = history()
-
-    async def body(system: MemorySystem) -> None:
-        await store(system, "a", events)
-        for at, event in enumerate(events):
-            found = keys(await ask(system, "a", event))
-            assert (event.id in found) is remembered(arm, at, len(events))
-
-    drive(arm, body)
+CLAUSES = (
+    *("takes what is written", "finds what it wrote", "honours k", "keeps time and source", "answers twice alike"),
+    *("isolates namespaces", "reset empties", "raises on failure", "survives a wipe", "erase leaves nothing"),
+)
 
 
-def test_a_second_write_appends(arm: ArmConfig) -> None:
+@pytest.mark.parametrize(
+    "arm", [pytest.param(name, marks=pytest.mark.long if name in SLOW else ()) for name in sorted(ARMS)], indirect=True
+)
+def test_the_check_says_what_the_system_is(arm: ArmConfig) -> None:
+    system = build(arm)
+    about = asyncio.run(check(system, Opening(), RunConfig()))
+    can = system.capabilities
+    found = {finding.check: (finding.outcome, finding.detail) for finding in about.findings}
+    assert tuple(found) == (*CLAUSES, *(("answers by itself",) if can.answers else ()))
+    expected = dict.fromkeys(found, KEPT)
+    if not can.durable:
+        expected["survives a wipe"] = STATED
+    if not can.timestamps:
+        expected["keeps time and source"] = STATED
+    if arm.system in HALF:
+        expected["finds what it wrote"] = STATED
+        assert found["finds what it wrote"][1] == "5 of 10 events are found (m0, m1, m2, m3, m4 are not)"
+    if arm.system in FLOOR:
+        expected |= {"finds what it wrote": BROKEN, "keeps time and source": STATED}
+    assert {name: outcome for name, (outcome, _) in found.items()} == expected, found
+    assert found["takes what is written"][1].startswith("10 events in order")
+    assert {arm.system for name in found if found[name][0] == BROKEN} <= FLOOR
+
+
+def test_a_second_write_appends_and_a_reset_empties(session: Session) -> None:
     events = history()
 
     async def body(system: MemorySystem) -> None:
@@ -170,12 +177,16 @@ def test_a_second_write_appends(arm: ArmConfig) -> None:
         await system.settle("a", receipt, 30.0)
         assert receipt.events == 3
         for at in (0, 7):
-            assert (events[at].id in keys(await ask(system, "a", events[at]))) is remembered(arm, at, 8)
+            assert (events[at].id in keys(await ask(system, "a", events[at]))) is remembered(session.arm, at, 8)
+        await store(system, "b", events[4:])
+        await system.reset("a")
+        assert (await ask(system, "a", events[0])).hits == ()
+        assert not {event.id for event in events[:4]} & set(keys(await ask(system, "b", events[0])))
 
-    drive(arm, body)
+    session.run(body)
 
 
-def test_k_and_max_chars_are_honoured(arm: ArmConfig) -> None:
+def test_k_and_max_chars_are_honoured(session: Session) -> None:
     events = history()
 
     async def body(system: MemorySystem) -> None:
@@ -183,16 +194,17 @@ def test_k_and_max_chars_are_honoured(arm: ArmConfig) -> None:
         for event in events[:2]:
             whole = keys(await ask(system, "a", event))
             for k in (1, 3, 100):
-                assert len((await ask(system, "a", event, k=k)).hits) <= min(k, len(events))
-            if arm.system not in HALF:
-                assert keys(await ask(system, "a", event, k=3)) == whole[:3]
+                found = keys(await ask(system, "a", event, k=k))
+                assert len(found) <= min(k, len(events))
+                if k == 3 and session.arm.system not in HALF:
+                    assert found == whole[:3]
             bounded = (await ask(system, "a", event, max_chars=150)).hits
             assert len(bounded) <= 1 or len("\n".join(map(line_of, bounded))) <= 150
 
-    drive(arm, body)
+    session.run(body)
 
 
-def test_hits_keep_source_time_and_text(arm: ArmConfig) -> None:
+def test_hits_keep_source_time_and_text(session: Session) -> None:
     events = history()
     by_id = {event.id: event for event in events}
 
@@ -210,25 +222,10 @@ def test_hits_keep_source_time_and_text(arm: ArmConfig) -> None:
                     assert hit.time is None
                 assert all(by_id[name].text in hit.text for name in hit.sources)
 
-    drive(arm, body)
+    session.run(body)
 
 
-def test_reset_empties_and_isolates(arm: ArmConfig) -> None:
-    events = history()
-
-    async def body(system: MemorySystem) -> None:
-        await store(system, "a", events[:4])
-        await store(system, "b", events[4:])
-        await system.reset("a")
-        assert (await ask(system, "a", events[0])).hits == ()
-        assert not {event.id for event in events[:4]} & set(keys(await ask(system, "b", events[0])))
-        await store(system, "a", events[4:])
-        assert not {event.id for event in events[:4]} & set(keys(await ask(system, "a", events[0])))
-
-    drive(arm, body)
-
-
-def test_erase_leaves_nothing(arm: ArmConfig, tmp_path: Path) -> None:
+def test_erase_leaves_nothing(session: Session) -> None:
     events = history()
 
     async def body(system: MemorySystem) -> None:
@@ -239,12 +236,12 @@ def test_erase_leaves_nothing(arm: ArmConfig, tmp_path: Path) -> None:
             await ask(system, "a", events[0])
         await system.erase("a")  # twice is once
 
-    drive(arm, body, tmp_path)
-    left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    session.run(body)
+    left = b"".join(path.read_bytes() for path in session.cache.rglob("*") if path.is_file())
     assert b"zeppelin" not in left
 
 
-def test_failures_raise(arm: ArmConfig) -> None:
+def test_failures_raise(session: Session) -> None:
     events = history()
 
     async def body(system: MemorySystem) -> None:
@@ -252,14 +249,14 @@ def test_failures_raise(arm: ArmConfig) -> None:
             await ask(system, "never", events[0])
         with pytest.raises(SystemFault):
             await system.settle("never", Receipt(events=1, sha256="", times="native"), 1.0)
-        await store(system, "a", events)
+        await store(system, "a", events[:2])
         with pytest.raises(SystemFault, match="D:0"):
             await system.write("a", events[:1])
 
-    drive(arm, body)
+    session.run(body)
 
 
-def test_receipt_proves_what_was_sent(arm: ArmConfig) -> None:
+def test_receipt_proves_what_was_sent(session: Session) -> None:
     events = [*history(), Event(id="D:8", text="no time, no actor", kind="doc")]
     sha = hashlib.sha256()
     for event in events:
@@ -272,11 +269,11 @@ def test_receipt_proves_what_was_sent(arm: ArmConfig) -> None:
         assert receipt.sha256 == sha.hexdigest()
         assert receipt.times == ("native" if system.capabilities.timestamps else "in_text")
 
-    drive(arm, body)
+    session.run(body)
 
 
 @pytest.mark.long
-def test_any_text_survives(arm: ArmConfig) -> None:
+def test_any_text_survives(session: Session) -> None:
     texts = [
         "",
         " ",
@@ -303,20 +300,20 @@ def test_any_text_survives(arm: ArmConfig) -> None:
         evidence = ("D:0",) if system.capabilities.reads_gold else None
         await system.search("b", Query(text="what zeppelin " * 5_000, evidence=evidence))
 
-    drive(arm, body)
+    session.run(body)
 
 
-def test_one_event_alone(arm: ArmConfig) -> None:
+def test_one_event_alone(session: Session) -> None:
     event = history()[0]
 
     async def body(system: MemorySystem) -> None:
         await store(system, "a", [event])
-        assert keys(await ask(system, "a", event, k=10)) == ([] if arm.system in FLOOR else [event.id])
+        assert keys(await ask(system, "a", event, k=10)) == ([] if session.arm.system in FLOOR else [event.id])
 
-    drive(arm, body)
+    session.run(body)
 
 
-def test_namespaces_at_once(arm: ArmConfig) -> None:
+def test_namespaces_at_once(session: Session) -> None:
     async def body(system: MemorySystem) -> None:
         async def one(name: str) -> None:
             events = history(name)
@@ -327,21 +324,33 @@ def test_namespaces_at_once(arm: ArmConfig) -> None:
 
         await asyncio.gather(*map(one, ("n1", "n2", "n3")))
 
-    drive(arm, body)
+    session.run(body)
 
 
-def test_twice_the_same(arm: ArmConfig) -> None:
+def test_another_session_is_the_same(session: Session, tmp_path: Path) -> None:
     events = history()
 
-    async def body(system: MemorySystem) -> list[Retrieval]:
+    async def body(system: MemorySystem) -> list[Any]:
         await store(system, "a", events)
-        return [await ask(system, "a", event) for event in events[:3]]
+        return [(await ask(system, "a", event)).hits for event in events[:3]]
 
-    first, second = drive(arm, body), drive(arm, body)
-    assert [result.hits for result in first] == [result.hits for result in second]
+    async def again() -> tuple[Provenance, list[Any]]:
+        system = build(session.arm)
+        try:
+            return await system.open(Opening(cache_dir=tmp_path)), await body(system)
+        finally:
+            await system.close()
+
+    opened, hits = asyncio.run(again())
+    assert hits == session.run(body)
+    assert (opened.build, opened.embedder) == (session.provenance.build, session.provenance.embedder)
+    assert opened.build
+    assert opened.embedder
+    assert not opened.fake
+    assert ("sha256:" in opened.embedder) is (session.arm.system in EMBEDS)
 
 
-def test_it_holds_no_more_than_was_written(arm: ArmConfig) -> None:
+def test_it_holds_no_more_than_was_written(session: Session) -> None:
     events = history()
     written = [event.id for event in events]
 
@@ -350,7 +359,7 @@ def test_it_holds_no_more_than_was_written(arm: ArmConfig) -> None:
         held = await system.holds("a", [*written, "never"])
         if held is None:  # it cannot tell
             return
-        assert held == (frozenset() if arm.system in FLOOR else frozenset(written[:4]))
+        assert held == (frozenset() if session.arm.system in FLOOR else frozenset(written[:4]))
         assert await system.holds("a", []) == frozenset()
         await store(system, "b", events[4:])
         assert await system.holds("a", written[4:]) == frozenset()
@@ -358,10 +367,10 @@ def test_it_holds_no_more_than_was_written(arm: ArmConfig) -> None:
         with pytest.raises(SystemFault):
             await system.holds("a", written)
 
-    drive(arm, body)
+    session.run(body)
 
 
-def test_it_answers_by_itself_or_says_that_it_does_not(arm: ArmConfig) -> None:
+def test_it_answers_by_itself_or_says_that_it_does_not(session: Session) -> None:
     events = history()
 
     async def body(system: MemorySystem) -> None:
@@ -380,20 +389,7 @@ def test_it_answers_by_itself_or_says_that_it_does_not(arm: ArmConfig) -> None:
         with pytest.raises(SystemFault):
             await system.ask("a", query)
 
-    drive(arm, body)
-
-
-def test_it_says_what_it_is(arm: ArmConfig) -> None:
-    async def body(system: MemorySystem) -> None:
-        again = build(arm)
-        opened = await again.open(Opening())
-        await again.close()
-        assert opened.build
-        assert opened.embedder
-        assert not opened.fake
-        assert ("sha256:" in opened.embedder) is (arm.system in EMBEDS)
-
-    drive(arm, body)
+    session.run(body)
 
 
 def test_only_the_oracle_reads_gold() -> None:

@@ -16,9 +16,21 @@ from runner.errors import IngestError, NotSettled, SearchError
 from runner.system import MemorySystem, Provenance, find, names
 from runner.types import Query, Receipt
 from tests.conftest import ROOT
-from tests.support.bridging import REFERENCE, TEXTS, arm_of, children, drive, history, opened, script, store
+from tests.support.bridging import (
+    FOUND,
+    REFERENCE,
+    TEXTS,
+    arm_of,
+    children,
+    drive,
+    history,
+    http_arm,
+    opened,
+    script,
+    store,
+)
+from tests.support.scripted_server import server
 from tests.system.stand_ins.loom_server import serving
-from tests.system.test_http import FOUND, http_arm, server
 
 NAME = "Team Notes/2024 ünïcode"
 ASKED = Query(text="What landed beside the quarry?", k=3)

@@ -184,12 +184,17 @@ def test_an_unset_token_and_a_bad_url_are_told(server: State) -> None:
         build(arm(server, requests={"search": {"path": "/s", "body": {"n": "{nss}"}, "hits": {"at": "results"}}}))
 
 
+def impatient(arm: ArmConfig, fault: str) -> ArmConfig:
+    limits = {"timeout_s": 0.4 if fault == "hang" else 1.0, "deadline_s": 5.0, "attempts": 2}
+    return arm.model_copy(update={"settings": {**arm.settings, "limits": limits}})
+
+
 # --- faults --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("fault", "says"),
-    [("500", "HTTP 500"), ("404", "HTTP 404"), ("hang", "no answer within 1 s"), ("drop", "broke the connection")],
+    [("500", "HTTP 500"), ("404", "HTTP 404"), ("hang", "no answer within 0.4 s"), ("drop", "broke the connection")],
 )
 def test_a_failed_write_is_an_ingest_error(server: State, fault: str, says: str) -> None:
     server.faults[WRITE] = [fault] * 2
@@ -199,7 +204,7 @@ def test_a_failed_write_is_an_ingest_error(server: State, fault: str, says: str)
         with pytest.raises(IngestError, match=says):
             await system.write("n", EVENTS)
 
-    drive(arm(server), body)
+    drive(impatient(arm(server), fault), body)
 
 
 @pytest.mark.parametrize("fault", ["500", "hang", "drop", "page", "garbage"])
@@ -213,7 +218,7 @@ def test_a_failed_search_is_no_empty_result(server: State, fault: str) -> None:
         server.faults.clear()
         assert (await system.search("bench-run-1", Query(text="ferry"))).hits
 
-    drive(arm(server), body)
+    drive(impatient(arm(server), fault), body)
 
 
 def test_a_server_under_load_is_waited_for(server: State) -> None:
@@ -233,7 +238,7 @@ def test_what_never_settles_is_told(server: State) -> None:
     async def body(system: MemorySystem) -> None:
         await system.reset("n")
         with pytest.raises(NotSettled, match="not ready after"):
-            await system.settle("n", await system.write("n", EVENTS), 0.5)
+            await system.settle("n", await system.write("n", EVENTS), 0.3)
 
     drive(arm(server), body)
 
@@ -241,13 +246,17 @@ def test_what_never_settles_is_told(server: State) -> None:
 # --- erasure -------------------------------------------------------------------------------------------------------
 
 
-def test_an_erasure_that_fails_is_asked_again(server: State) -> None:
+def test_an_erasure_that_fails_is_asked_again(server: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.system.loom._PAUSE_S", 0.05)
     server.faults[ERASE] = ["drop"]
     drive(arm(server), stored)
     assert server.spaces == {}
 
 
-def test_an_erasure_that_is_refused_names_what_is_left(server: State, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_erasure_that_is_refused_names_what_is_left(
+    server: State, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.system.loom._PAUSE_S", 0.05)
     server.token = "right"
     with caplog.at_level(logging.WARNING):
         drive(arm(server), stored)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +14,25 @@ import pytest
 import yaml
 
 from runner.config import ArmConfig, conf_dir
-from runner.errors import ConfigError, IngestError, MissingExtra, RunnerError, SearchError
+from runner.errors import ConfigError, MissingExtra, SearchError
 from runner.system import MemorySystem, Provenance, build, receipt_of
 from runner.types import Event
 from tests.support.bridging import (
-    REFERENCE,
+    PATHS,
     START,
     TEXTS,
+    TOOLS,
     arm_of,
     ask,
-    assert_gone,
     children,
     drive,
     history,
+    mcp_arm,
     opened,
     store,
 )
-from tests.support.servers import closed_port
 
 pytest.importorskip("mcp", reason="needs the extra 'mcp'")
-
-ITEM = {"id": "{event.id}", "text": "{event.text}", "actor": "{event.actor}", "time": "{event.time}"}
-PATHS = {"at": "results", "key": "key", "text": "text", "score": "score", "sources": "sources", "time": "time"}
-TOOLS: dict[str, Any] = {
-    "reset": {"tool": "forget", "arguments": {"user": "{ns}"}},
-    "write": {
-        "tool": "remember",
-        "arguments": {"user": "{ns}", "notes": "{events}"},
-        "item": ITEM,
-        "batch": 50,
-        "taken": "stored",
-    },
-    "search": {
-        "tool": "recall",
-        "arguments": {"user": "{ns}", "query": "{text}", "limit": "{k}"},
-        "hits": PATHS,
-    },
-}
-
-
-def mcp_arm(fault: str = "none", at: int = 1, **settings: Any) -> ArmConfig:
-    """An arm over the reference server without an SDK."""
-    env = settings.pop("env", {})
-    words = [sys.executable, "-S", str(REFERENCE / "broken_mcp.py"), fault, "{dir}", "--at", str(at)]
-    stdio = {"command": words, "env": env}
-    return arm_of("mcp", {"stdio": stdio, **TOOLS, **settings})
 
 
 def shipped(**settings: Any) -> ArmConfig:
@@ -112,40 +84,6 @@ def test_over_streamable_http_with_a_server_that_the_arm_starts() -> None:
     drive(shipped(stdio=None, url="http://127.0.0.1:{port}/mcp", serve=serve), body)
 
 
-FAULTS = [
-    ("error", "tool 'recall' reports an error: the index is locked", True),
-    ("rpc_error", "'recall' failed: it broke inside", True),
-    ("plain_text", "hits.at: 'results' is no list of hits; the answer is a text", True),
-    ("empty", "hits.at: 'results' is no list of hits; the answer is a list of 0", True),
-    ("bad_schema", "'recall': ValidationError", True),
-    ("exits", "ended with code 5; stderr ends: out of luck", False),
-    ("hangs", "took longer than 0.5 s over 'recall' and was killed", False),
-    ("floods", "printed more than 100 lines that are no message and was killed", False),
-    ("long_line", "printed a line of more than 32 MB and was killed", False),
-]
-
-
-@pytest.mark.parametrize(("fault", "said", "survives"), FAULTS, ids=[name for name, *_ in FAULTS])
-def test_a_fault_is_one_named_search_and_the_rest_goes_on(fault: str, said: str, survives: bool) -> None:
-    async def body(system: MemorySystem, _: Provenance) -> None:
-        await store(system, "a")
-        with pytest.raises(SearchError, match=f"^tested: search: .*{said}") as caught:
-            await ask(system, "a")
-        assert "\n" not in str(caught.value)
-        if survives:
-            assert (await ask(system, "a")).hits
-        else:
-            with pytest.raises(SearchError, match=f"{said}.*earlier in this scenario"):
-                await ask(system, "a")
-            with pytest.raises(IngestError, match="earlier in this scenario"):
-                await system.write("a", history(("late",), "x"))
-        await store(system, "b")
-        if survives:
-            assert (await ask(system, "b")).hits
-
-    drive(mcp_arm(fault, timeouts={"search": 0.5 if fault == "hangs" else 30}), body)
-
-
 def test_noise_on_stdout_is_left_out() -> None:
     async def body(system: MemorySystem, _: Provenance) -> None:
         await store(system, "a")
@@ -176,27 +114,6 @@ def test_each_block_of_content_is_a_hit() -> None:
     drive(mcp_arm("empty", search=search), nothing)
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        ("exits_at_start", "ended with code 4; stderr ends: no licence key"),
-        ("no_greeting", "did not greet as an MCP server within 0.5 s"),
-    ],
-)
-def test_a_start_that_fails_ends_the_run_before_it_begins(fault: str, said: str) -> None:
-    seconds = 0.5 if fault == "no_greeting" else 30
-    start = time.monotonic()
-    with pytest.raises(RunnerError, match=f"arm 'tested' did not open: .*{said}"):
-        opened(mcp_arm(fault, timeouts={"start": seconds}))
-    assert time.monotonic() - start < 10
-
-
-def test_nobody_listens() -> None:
-    url = f"http://127.0.0.1:{closed_port()}/mcp"
-    with pytest.raises(RunnerError, match=r"did not open: .*no MCP server that can be used"):
-        opened(arm_of("mcp", {"url": url, **TOOLS}))
-
-
 def test_tools_and_arguments_are_held_against_what_the_server_lists() -> None:
     wrong = {
         "reset": {"tool": "forgot", "arguments": {"user": "{ns}"}},
@@ -210,68 +127,6 @@ def test_tools_and_arguments_are_held_against_what_the_server_lists() -> None:
         "arm.settings.write.arguments.note: tool 'remember' takes no such argument (did you mean 'notes'?); "
         "it takes user, notes",
         "arm.settings.write.arguments.notes: is missing; tool 'remember' needs it",
-    )
-
-
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"url": "http://h/mcp"}, "stdio, arm.settings.url: one of them"),
-    ({"stdio": None}, "stdio, arm.settings.url: one of them"),
-    ({"stdio": None, "url": "http://a:b@h/mcp"}, "url: holds a credential"),
-    ({"stdio": None, "url": "http://h/mcp", "processes": 2}, "they are of stdio"),
-    ({"reset": None}, "reset: name the tool"),
-    ({"search": {"tool": "recall"}}, "search.hits: is missing"),
-    ({"search": {**TOOLS["search"], "arguments": {"query": "{test}"}}}, r"there is no \{test\} here \(did you mean"),
-    ({"write": {**TOOLS["write"], "item": None}}, r"write: \{events\} in arguments and the template of each"),
-]
-
-
-@pytest.mark.parametrize(("settings", "said"), BAD, ids=[said[:40] for _, said in BAD])
-def test_settings_that_cannot_work_are_told_by_key(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        build(mcp_arm(**settings))
-
-
-def test_a_deadline_takes_the_whole_group(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-
-    async def body(system: MemorySystem, _: Provenance) -> None:
-        await store(system, "a")
-        with pytest.raises(SearchError, match="took longer than 1 s"):
-            await ask(system, "a")
-        assert_gone(int(pid_file.read_text()))
-
-    drive(mcp_arm("hangs_with_a_child", env={"CHILD_PID": str(pid_file)}, timeouts={"search": 1}), body)
-
-
-def test_a_wait_that_the_run_gives_up_kills_the_server() -> None:
-    async def body(system: MemorySystem, _: Provenance) -> None:
-        await store(system, "a")
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(ask(system, "a"), 0.3)
-        with pytest.raises(SearchError, match="killed in the middle of 'recall'"):
-            await ask(system, "a")
-        await store(system, "b")
-
-    drive(mcp_arm("hangs"), body)
-
-
-def test_one_server_for_every_scenario_gives_namespaces() -> None:
-    async def body(system: MemorySystem, _: Provenance) -> None:
-        assert system.capabilities.namespaces
-        await asyncio.gather(store(system, "a"), store(system, "b", history(("only a walrus",), "w")))
-        assert len(children()) == 4  # two servers, each with its guard
-        assert [hit.key for hit in (await ask(system, "b", "walrus zeppelin")).hits] == ["w0"]
-        await system.erase("a")
-        assert len(children()) == 2
-
-    write = {**TOOLS["write"], "arguments": {"user": "one", "notes": "{events}"}}
-    search = {**TOOLS["search"], "arguments": {"user": "one", "query": "{text}"}}
-    # The reference server keeps a user's notes in a folder that a reset makes.
-    drive(
-        mcp_arm(
-            one_per_scenario=True, write=write, search=search, reset={**TOOLS["reset"], "arguments": {"user": "one"}}
-        ),
-        body,
     )
 
 

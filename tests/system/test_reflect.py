@@ -124,7 +124,7 @@ def test_what_is_run_and_what_it_sees(
     ("fault", "says"),
     [
         ("error", r"recall\.py failed: reflect search exit 1"),
-        ("garbage", "no JSON: Loading weights"),
+        ("garbage", "not JSON: Loading weights"),
     ],
 )
 def test_its_silent_failures_are_faults(make: Callable[..., ArmConfig], fault: str, says: str) -> None:
@@ -140,11 +140,11 @@ def test_one_that_hangs_is_killed_with_what_it_started(make: Callable[..., ArmCo
     async def body(system: MemorySystem) -> None:
         await store(system, "n", EVENTS)
         start = time.monotonic()
-        with pytest.raises(SearchError, match=r"took longer than 1\.5 s and was killed"):
+        with pytest.raises(SearchError, match=r"took longer than 1 s and was killed"):
             await system.search("n", Query(text="marmalade"))
         assert time.monotonic() - start < 20
 
-    drive(make("hang", timeout_s=1.5), body)
+    drive(make("hang", timeout_s=1.0), body)
     child = int(log.with_suffix(".pid").read_text())
     for _ in range(100):
         status = Path(f"/proc/{child}/status")
@@ -255,7 +255,7 @@ def test_a_slow_index_is_given_up(make: Callable[..., ArmConfig]) -> None:
         with pytest.raises(NotSettled, match="took longer than"):
             await system.settle("n", receipt, 30)
 
-    drive(make("hang_reindex", index_s=1.5), body)
+    drive(make("hang_reindex", index_s=0.5), body)
 
 
 def test_it_does_not_open_without_a_working_command(make: Callable[..., ArmConfig], tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from runner.errors import RunnerError
 from runner.experiment.conformance.clauses import Clauses
 from runner.experiment.conformance.driver import BROKEN, KEPT, STATED, Stands
 from runner.experiment.conformance.own_answers import answers
+from runner.record.files import LastCheck
 from runner.record.provenance import now
 from runner.safe import mask
 from runner.system import MemorySystem, Opening, Provenance
@@ -122,12 +123,12 @@ def remember(cache: Path, arm: ArmConfig, about: Conformance) -> None:
         log.warning("%s: %s", path, error.strerror)
 
 
-def remembered(cache: Path | None, arm: ArmConfig, opened: Provenance) -> dict[str, Any]:
-    """What the last check of this system found: when, and what is broken; empty when it was never checked."""
+def remembered(cache: Path | None, arm: ArmConfig, opened: Provenance) -> LastCheck:
+    """Return what the last check of this system found: when, and what is broken; empty when it was never checked."""
     if cache is None:
-        return {}
+        return LastCheck()
     try:
         value = json.loads(_place(cache, arm, opened).read_text(encoding="utf-8"))
-        return {"checked": str(value["checked"]), "broken": [str(item) for item in value["broken"]]}
+        return LastCheck(checked=str(value["checked"]), broken=[str(item) for item in value["broken"]])
     except (OSError, ValueError, KeyError, TypeError):
-        return {}
+        return LastCheck()

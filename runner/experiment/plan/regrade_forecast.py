@@ -92,7 +92,7 @@ def forecast(experiment: Experiment) -> JudgeForecast:
     calls, verdicts = (answers, answers * _VERDICT_TOKENS) if real else (0, 0)
     sent = tokens if real else 0
     priced = ready.prices.usd(judge.model, sent, verdicts, 0) if judge.provider == "openai" else None
-    names = source.instrument["harness"]["categories"]
+    names = source.instrument.harness.categories
     return JudgeForecast(
         run=source.run.path.name,
         arm=experiment.arm.name,

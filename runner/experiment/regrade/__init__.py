@@ -29,6 +29,7 @@ from runner.llm import Model, connect
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.record import journal
+from runner.record.files import Instrument
 from runner.record.id_set import IdSet
 from runner.record.rundir import FORMAT, RunDir
 from runner.record.usage import by_stage
@@ -54,7 +55,7 @@ class Regrade:
     judge: Judge
     prices: Prices
     ids: list[str]
-    instrument: dict[str, Any]
+    instrument: Instrument
 
 
 def prepare(experiment: Experiment) -> Regrade:
@@ -77,7 +78,7 @@ def prepare(experiment: Experiment) -> Regrade:
         )
     problems: list[str] = []
     try:
-        judge = Judge(experiment.judge, source.instrument["harness"]["rubrics"])
+        judge = Judge(experiment.judge, source.instrument.harness.rubrics)
     except ConfigError as error:
         problems += error.problems
     try:
@@ -90,20 +91,20 @@ def prepare(experiment: Experiment) -> Regrade:
     return Regrade(experiment, source, judge, prices, ids, _instrument(experiment, source, judge, ids))
 
 
-def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Sequence[str]) -> dict[str, Any]:
+def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Sequence[str]) -> Instrument:
     recorded, config = source.instrument, experiment.judge
-    rows = {**recorded["rows"], **judge_rows(config, judge)}
-    if "rule:" in str(recorded["rows"].get("judge.rubric")):  # what a rule graded, the judge grades by its own rubric
+    rows = {**recorded.rows, **judge_rows(config, judge)}
+    if "rule:" in str(recorded.rows.get("judge.rubric")):  # what a rule graded, the judge grades by its own rubric
         rows["judge.rubric"] = f"{judge.rubric_sha256} {rows['judge.rubric']}"
-    census = recorded["census"]
+    census = recorded.census
     if experiment.run.sample is not None:
         chosen = IdSet()
         chosen.add(name.encode() for name in ids)
         rows |= {"slice.sha256": chosen.hexdigest(), "slice.questions": len(ids)}
         census = counted(source, ids)
-    fakes = [fake for fake in recorded["fakes"] if not fake.startswith("judge ")]
+    fakes = [fake for fake in recorded.fakes if not fake.startswith("judge ")]
     fakes += [f"judge {config.name}"] if config.provider == "fake" else []
-    return {**recorded, "format": FORMAT, "runner": runner.__version__, "rows": rows, "fakes": fakes, "census": census}
+    return replace(recorded, format=FORMAT, runner=runner.__version__, rows=rows, fakes=fakes, census=census)
 
 
 def execute(
@@ -146,7 +147,7 @@ def source_of(ready: Regrade) -> dict[str, Any]:
     source = ready.source
     above = source.provenance.get("source")
     own = above.get("judge") if isinstance(above, dict) else None
-    rows = source.instrument["rows"]
+    rows = source.instrument.rows
     return {
         "run": source.run.path.name,
         "run_id": source.provenance.get("run_id"),

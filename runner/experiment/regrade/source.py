@@ -17,6 +17,7 @@ import msgspec
 from runner.config import RunConfig, did_you_mean, own_path
 from runner.errors import ConfigError, UsageError
 from runner.record import journal
+from runner.record.files import CensusCounts, Instrument
 from runner.record.provenance import _said, _sha256
 from runner.record.rundir import RunDir, is_run, runs_under
 from runner.stats.allocation import drawn
@@ -57,7 +58,7 @@ class Recorded:
     """
 
     run: RunDir
-    instrument: dict[str, Any]
+    instrument: Instrument
     provenance: dict[str, Any]
     rows: dict[str, Row]
     lines: dict[str, int]
@@ -131,7 +132,7 @@ def open_recorded(place: str) -> Recorded:
     instrument = run.instrument()
     provenance = run.read_json("provenance.json")
     rows = {row.id: row for row in run.rows()}
-    expected = int(instrument["census"]["questions"])
+    expected = instrument.census.questions
     if len(rows) < expected:
         raise UsageError(
             f"run.from={place}: is not finished, {expected - len(rows)} of {expected} questions have no row; first: "
@@ -196,16 +197,16 @@ def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
     return sorted(drawn(strata, size, seed))
 
 
-def counted(recorded: Recorded, ids: Sequence[str]) -> dict[str, Any]:
-    """The census of some of the run's questions, as the instrument holds it; events as recorded."""
+def counted(recorded: Recorded, ids: Sequence[str]) -> CensusCounts:
+    """Count some of the run's questions as the instrument holds them; events as recorded."""
     rows = [recorded.rows[name] for name in ids]
-    return {
-        **recorded.instrument["census"],
-        "questions": len(rows),
-        "scenarios": len({row.scenario for row in rows}),
-        "clusters": len({row.cluster for row in rows}),
-        "by_category": dict(Counter(row.category for row in rows)),
-    }
+    return CensusCounts(
+        questions=len(rows),
+        scenarios=len({row.scenario for row in rows}),
+        clusters=len({row.cluster for row in rows}),
+        events=recorded.instrument.census.events,
+        by_category=dict(Counter(row.category for row in rows)),
+    )
 
 
 def unknown_key(key: str) -> str | None:

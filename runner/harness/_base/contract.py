@@ -61,7 +61,7 @@ class Harness:
     rules: ClassVar[tuple[str, ...]] = ()
     # A memory that answers by itself can be asked its questions as they stand; not where a prompt says what to do.
     askable: ClassVar[bool] = True
-    # Tags of its questions that a summary has a group for, one a value, beside those of the categories.
+    # Tags of its questions. A summary has a group for each value of each, beside those of the categories.
     tags: ClassVar[tuple[str, ...]] = ()
     # What its metrics are, in the order of their columns. One that is not declared is known by a shipped one's name.
     metrics: ClassVar[tuple[Metric, ...]] = ()

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from runner.data.fields import some
+from runner.data.fields import first_few
 
 
 @dataclass
@@ -39,7 +39,7 @@ class DataCheck:
     def trap_lines(self) -> list[str]:
         """Return a line for each trap: how often it was met, in how many rows, and the first of them."""
         return [
-            f"{trap}: {self.traps[trap]} in {len(names)} {self.unit} ({some(names, self.shown)})"
+            f"{trap}: {self.traps[trap]} in {len(names)} {self.unit} ({first_few(names, self.shown)})"
             for trap, names in sorted(self.met_in.items())
         ]
 
@@ -54,13 +54,13 @@ def digest_of(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
-def listed(what: str, names: Sequence[str], most: int = 8) -> str:
+def count_line(what: str, names: Sequence[str], most: int = 8) -> str:
     """Return how many there are of something, with the first few names.
 
-    >>> listed("ids that stand twice", ["a", "b", "c"], most=2)
+    >>> count_line("ids that stand twice", ["a", "b", "c"], most=2)
     'ids that stand twice: 3 (a, b, … 1 more)'
     """
-    return f"{what}: {len(names)}" + (f" ({some(names, most)})" if names else "")
+    return f"{what}: {len(names)}" + (f" ({first_few(names, most)})" if names else "")
 
 
 def repeated(names: Counter[str]) -> list[str]:

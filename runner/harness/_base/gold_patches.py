@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from runner.config import Strict, own_path, problems
 from runner.data.fields import one_line
-from runner.data.strict_json import strictly
+from runner.data.strict_json import parse_strictly
 from runner.errors import DatasetError
 from runner.plain_yaml import plain_yaml
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Question, Scenario
@@ -231,7 +231,7 @@ def read_patches(files: Sequence[str], foreign: ForeignPatch = lambda *_: None) 
 def _entries(path: Path, data: bytes) -> list[Any]:
     try:
         text = data.decode("utf-8-sig")
-        entries = plain_yaml(text) if path.suffix in (".yaml", ".yml") else strictly(text)
+        entries = plain_yaml(text) if path.suffix in (".yaml", ".yml") else parse_strictly(text)
     except (ValueError, RecursionError) as error:
         raise DatasetError(
             f"gold patch {path} cannot be parsed ({one_line(str(error))[:160]}); it must be JSON or YAML"

@@ -46,14 +46,14 @@ def moment(where: FieldReader, value: object) -> tuple[datetime, bool]:
     Raises
     ------
     DatasetError
-        When it is none.
+        When the text is not a date.
     """
     match = _DATE.fullmatch(where.text(value))
     try:
         if match is None:
             raise ValueError
         year, month, day, hour, minute = (int(match[group]) for group in (1, 2, 3, 5, 6))
-        found = datetime(year, month, day, hour, minute)
+        time = datetime(year, month, day, hour, minute)
     except ValueError:
         raise where.fail(f"the date {str(value)[:40]!r} is not like '2023/05/30 (Tue) 23:40'") from None
-    return found, match[4] == _DAYS[found.weekday()]
+    return time, match[4] == _DAYS[time.weekday()]

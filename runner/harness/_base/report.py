@@ -1,4 +1,4 @@
-"""What a benchmark's own section of a report is made of: plain text, which the report prints safely."""
+"""Parts of a benchmark's own section of a report: plain text, which the report prints safely."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-import yaml
+
+from runner.plain_yaml import plain_yaml
 
 T = TypeVar("T")
 
@@ -19,12 +20,11 @@ def read_shipped(file: Path, kind: type[T]) -> T:
     file
         Beside the code that reads it.
     kind
-        What the file holds: a ``msgspec.Struct`` or a type made of builtins.
+        Type of its content: a ``msgspec.Struct`` or a type made of builtins.
 
     Raises
     ------
     msgspec.ValidationError
-        When the file is not of that kind.
+        When the file has other content.
     """
-    text = file.read_text(encoding="utf-8")
-    return msgspec.convert(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), kind)
+    return msgspec.convert(plain_yaml(file.read_text(encoding="utf-8")), kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from runner.harness._base.data_check import DataCheck, listed, repeated
+from runner.harness._base.data_check import DataCheck, count_line, repeated
 from runner.harness.beam.format import Chat
 from runner.harness.beam.questions import ABSTENTION, GOLD
 from runner.harness.beam.source import RawChat
@@ -45,8 +45,8 @@ class BeamDataCheck(DataCheck):
             "questions by ability: " + ", ".join(f"{name} {self.by_ability[name]}" for name in GOLD),
             *(f"{trap}: {self.traps[trap]}" for trap in sorted(self.traps)),
             *cut,
-            listed("evidence that names no single message", self.unresolved),
+            count_line("evidence that names no single message", self.unresolved),
             f"questions but abstentions without resolvable evidence, no retrieval metric: {self.blind}",
             self.repeated_texts,
-            listed("chat ids that stand twice", sorted(repeated(self.names))),
+            count_line("chat ids that stand twice", sorted(repeated(self.names))),
         ]

@@ -53,7 +53,7 @@ class Chat:
 
 
 def parse(name: str, chat: object, plans: object, questions: object) -> Chat:
-    """One chat with its questions.
+    """Parse one chat with its questions.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _batches(where: FieldReader, value: object, plan: int, prefix: str) -> Itera
 def _messages(
     where: FieldReader, batches: Sequence[_Batch], met: Counter[str]
 ) -> tuple[tuple[Message, ...], Mapping[int, list[str]]]:
-    """The messages by time, and the names that each counted id has."""
+    """Return the messages by time, and the names that each counted id has."""
     found: list[Message] = []
     known: dict[int, list[str]] = {}
     names: set[str] = set()
@@ -189,7 +189,7 @@ def _name(where: FieldReader, value: object, offset: int, names: set[str], met: 
 
 
 def _by_time(messages: list[Message], met: Counter[str]) -> tuple[Message, ...]:
-    """In order of their dates; one without a date stays behind the one before it."""
+    """Sort messages by date; one without a date stays behind the one before it."""
     keys: list[datetime] = []
     for message in messages:
         keys.append(message.time or (keys[-1] if keys else datetime.min))
@@ -199,7 +199,7 @@ def _by_time(messages: list[Message], met: Counter[str]) -> tuple[Message, ...]:
 
 
 def _date(where: FieldReader, value: object) -> datetime | None:
-    """``March-15-2024``, a day without a time; ``None`` where there is none."""
+    """Read ``March-15-2024``, a day without a time; ``None`` where there is none."""
     if value is None or value == "":
         return None
     match = _DATE.fullmatch(where.text(value).strip())

@@ -40,7 +40,7 @@ _JOINT: Final = re.compile(r"\s*(?:;|→|->|,\s*(?:and\s+)?then\b|\bfollowed by\
 
 @dataclass(frozen=True)
 class Ordering:
-    """How well the order of a reference was told.
+    """Score of an answer that puts events in order.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ def lines_in(answer: str) -> list[str]:
 
 
 def align(items: Sequence[str], reference: Sequence[str], *, first: bool = False) -> list[str]:
-    """Name every item by the reference event that it is, or by itself where it is none.
+    """Name every item by the reference event that it is, else by itself.
 
     An item is an event when it holds at least :data:`ENOUGH` of the event's words. Each event is taken once: by the
     item that holds most of it (``first=False``), or, as in BEAM's published code, each item in turn takes the first

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.data.fields import FieldReader, kind
-from runner.data.literal import literal
+from runner.data.literal import parse_literal
 
 # Where an ability's gold lies. Questions are numbered in this order, which is that of the published files.
 GOLD: Final = {
@@ -46,7 +46,7 @@ class ProbingQuestion:
 def probes(
     where: FieldReader, value: object, known: Mapping[int, list[str]], met: Counter[str]
 ) -> tuple[ProbingQuestion, ...]:
-    """The questions of a chat, by ability.
+    """Return the questions of a chat, by ability.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def probes(
     """
     where = where.at(", questions")
     if isinstance(value, str):
-        value = literal(where, value)
+        value = parse_literal(where, value)
         met["questions told as a Python literal"] += 1
     by_ability = where.mapping(value, GOLD, ())
     found = []
@@ -108,7 +108,7 @@ def _probe(
 
 
 def _gold(where: FieldReader, value: object, met: Counter[str]) -> str:
-    """The ideal answer, which may be empty: the points are what is graded. A list is told in lines."""
+    """Return the ideal answer, which may be empty, since the points are graded. A list becomes lines."""
     if value in (None, "", []):
         met["ideal answers that are empty"] += 1
         return ""
@@ -127,7 +127,7 @@ def _shape(cited: object) -> str:
 
 
 def _cited(where: FieldReader, value: object) -> Iterator[int]:
-    """Message ids of a list, of lists in it, of a mapping of lists, or of nothing."""
+    """Yield the message ids of a list, of lists in it, of a mapping of lists, or of nothing."""
     if value is None:
         return
     if isinstance(value, dict):

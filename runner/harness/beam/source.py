@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from runner.config import Dataset
 from runner.data.fields import FieldReader
-from runner.data.source import DataFiles, decode_json, in_folder, joined, locate, looked_at, published_name, read_bytes
+from runner.data.json_document import decode_json
+from runner.data.source import DataFiles, configured_path, in_folder, joined, locate, published_name, read_bytes
 from runner.data.tables import rows
 from runner.errors import DatasetError, Remedy
 
@@ -58,7 +59,7 @@ def find(benchmark: str, dataset: Dataset, more: Sequence[Dataset], size: str) -
     DatasetError
         When anything is missing, cannot be read or does not match its pin.
     """
-    path = looked_at(dataset.path) if dataset.path is not None else None
+    path = configured_path(dataset.path) if dataset.path is not None else None
     parts = [dataset, *more]
     if path is not None and path.is_dir():
         return _folder(benchmark, path, parts, size)
@@ -84,8 +85,8 @@ def _folder(benchmark: str, path: Path, parts: Sequence[Dataset], size: str) -> 
         if not chats and not tables:
             continue
         files = tables or [file for chat in chats for file in (_chat_file(chat), _questions_file(chat))]
-        found = in_folder(root, {file.relative_to(root).as_posix(): file for file in files}, parts[0].sha256)
-        return BeamFiles(found.paths, found.sha256, found.pinned, folders=bool(chats))
+        data = in_folder(root, {file.relative_to(root).as_posix(): file for file in files}, parts[0].sha256)
+        return BeamFiles(data.paths, data.sha256, data.pinned, folders=bool(chats))
     raise DatasetError(
         f"{path} holds no chat of size {size}: neither N/chat.json nor {size}-*.parquet, there or in "
         f"{size}/ or chats/{size}/; name the folder that does (harness.dataset.path), or another "
@@ -94,14 +95,14 @@ def _folder(benchmark: str, path: Path, parts: Sequence[Dataset], size: str) -> 
 
 
 def _chats(root: Path) -> list[Path]:
-    """Folders that hold a chat, by number; the folder itself when it is one."""
+    """List the folders that hold a chat, by number; the folder itself when it is one."""
     try:
         if (root / "chat.json").is_file() or (root / TRUNCATED).is_file():
             return [root]
-        found = [item for item in root.iterdir() if item.is_dir() and _chat_file(item).is_file()]
+        folders = [item for item in root.iterdir() if item.is_dir() and _chat_file(item).is_file()]
     except OSError:
         return []
-    return sorted(found, key=lambda item: (not item.name.isdigit(), len(item.name), item.name))
+    return sorted(folders, key=lambda item: (not item.name.isdigit(), len(item.name), item.name))
 
 
 def _chat_file(folder: Path) -> Path:
@@ -119,8 +120,8 @@ def _questions_file(folder: Path) -> Path:
     )
 
 
-def raw_chats(found: DataFiles) -> Iterator[RawChat]:
-    """The chats, one after another.
+def raw_chats(files: DataFiles) -> Iterator[RawChat]:
+    """Yield the chats, one after another.
 
     Raises
     ------
@@ -129,12 +130,12 @@ def raw_chats(found: DataFiles) -> Iterator[RawChat]:
     MissingExtra
         When rows are Parquet and its reader is not installed.
     """
-    if not (isinstance(found, BeamFiles) and found.folders):
-        for file in found.paths:
+    if not (isinstance(files, BeamFiles) and files.folders):
+        for file in files.paths:
             for row in rows(file, _columns):
                 yield _of_row(file, row)
         return
-    for chat, questions in zip(found.paths[::2], found.paths[1::2], strict=True):
+    for chat, questions in zip(files.paths[::2], files.paths[1::2], strict=True):
         yield RawChat(
             name=chat.parent.name,
             chat=_decoded(chat),

@@ -158,33 +158,33 @@ class DialogueConsistency(Published):
         )
 
     def _distractors(self, pair: Pair, draw: Draw) -> list[str]:
-        """Premises of other pairs that say nothing about what this pair is about."""
+        """Draw premises of other pairs that say nothing about what this pair is about."""
         index = self._index
         about = index.facts[pair.premise] | index.facts[pair.hypothesis]
         taken = {pair.premise, pair.hypothesis}
         words = _words(pair.premise) | _words(pair.hypothesis) if index.unknown & taken else frozenset()
-        found: list[str] = []
+        chosen: list[str] = []
 
         def fits(text: str) -> bool:
             return text not in taken and not index.facts[text] & about and not (words and words & _words(text))
 
         for _ in range(_TRIES * self.settings.distractors if index.premises else 0):
-            if len(found) == self.settings.distractors:
+            if len(chosen) == self.settings.distractors:
                 break
             text = index.premises[draw.below(len(index.premises))]
             if fits(text):
                 taken.add(text)
-                found.append(text)
-        missing = self.settings.distractors - len(found)
+                chosen.append(text)
+        missing = self.settings.distractors - len(chosen)
         if missing:  # few are left: go through all of them
             rest = draw.shuffled([text for text in index.premises if fits(text)])
             if len(rest) < missing:
                 raise DatasetError(
-                    f"pair {pair.id} can have {len(found) + len(rest)} distractors that leave its label "
+                    f"pair {pair.id} can have {len(chosen) + len(rest)} distractors that leave its label "
                     f"right, not {self.settings.distractors}; lower harness.settings.distractors"
                 )
-            found += rest[:missing]
-        return found
+            chosen += rest[:missing]
+        return chosen
 
     # --- scores ----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from runner.harness._base.data_check import listed
+from runner.harness._base.data_check import count_line
 from runner.harness.dialogue_consistency.format import LABELS, Pair
 
 
@@ -56,7 +56,7 @@ class DialogueDataCheck:
             f"pairs of two equal sentences: {self.equal}",
             f"pairs that stand more than once: {total - len(self.labels)}; of them with two labels: {contradicting}",
             f"pairs that stand the other way round with another label: {reverse}",
-            listed("ids that stand twice, told apart by /2", self.repeated),
+            count_line("ids that stand twice, told apart by /2", self.repeated),
         ]
 
 

@@ -21,9 +21,10 @@ from typing import Any, Final
 
 from runner.config import Dataset
 from runner.data.fields import FieldReader, kind
+from runner.data.json_document import decode_json
 from runner.data.json_stream import records
 from runner.data.jsonl import json_lines
-from runner.data.source import DataFiles, check_pin, decode_json, own_copy, sha256_of, unreadable
+from runner.data.source import DataFiles, check_pin, own_copy, sha256_of, unreadable
 from runner.errors import DatasetError, Remedy
 
 LABELS: Final = ("entailment", "neutral", "contradiction")
@@ -85,20 +86,20 @@ def find(dataset: Dataset, split: str) -> DataFiles:
 def _member(path: Path, name: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
-            found = [item for item in archive.infolist() if _is_named(item, name)]
-            if not found:
+            entries = [item for item in archive.infolist() if _is_named(item, name)]
+            if not entries:
                 raise DatasetError(f"the archive {path} holds no {name}; {_GET}")
-            if len(found) > 1:
-                places = " ".join(", ".join(item.filename for item in found[:3]).split())[:200]
+            if len(entries) > 1:
+                places = " ".join(", ".join(item.filename for item in entries[:3]).split())[:200]
                 raise DatasetError(
-                    f"the archive {path} holds {name} {len(found)} times ({places}); "
+                    f"the archive {path} holds {name} {len(entries)} times ({places}); "
                     "unpack the one that is meant and name that file (harness.dataset.path=FILE)"
                 )
-            if found[0].flag_bits & 1:
+            if entries[0].flag_bits & 1:
                 raise DatasetError(f"{name} in {path} is encrypted; {_GET}")
-            if found[0].file_size > _MOST:
+            if entries[0].file_size > _MOST:
                 raise DatasetError(f"{name} in {path} is larger than any published one; {_GET}")
-            return archive.read(found[0])
+            return archive.read(entries[0])
     except _DAMAGE as error:
         reason = " ".join(str(error).split())[:120]
         raise DatasetError(f"cannot read the archive {path} ({reason}); {_GET}") from None
@@ -111,7 +112,7 @@ def _is_named(item: zipfile.ZipInfo, name: str) -> bool:
 
 
 def pairs(file: DataFiles) -> Iterator[Pair]:
-    """The pairs of a file, one after another. An id that stands twice gets ``/2`` and so on.
+    """Yield the pairs of a file, one after another. An id that stands twice gets ``/2`` and so on.
 
     Raises
     ------
@@ -137,8 +138,8 @@ def _values(file: DataFiles) -> Iterator[Any]:
                 if line.strip():
                     yield decode_json(f"{inside}, line {number}", line)
             return
-        found = decode_json(inside, file.data)
-        yield from FieldReader(file.path.name, _MEANT).list(found)
+        rows = decode_json(inside, file.data)
+        yield from FieldReader(file.path.name, _MEANT).list(rows)
         return
     try:
         with file.path.open("rb") as source:
@@ -180,7 +181,7 @@ def _pair(number: int, value: object) -> Pair:
 
 
 def _facts(where: FieldReader, value: object) -> frozenset[str]:
-    """Relation and object of a triple, told apart; nothing of one that is absent."""
+    """Return relation and object of a triple, marked as such; nothing of one that is absent."""
     triple = where.list(value)
     if len(triple) != 3 or not all(isinstance(part, str) for part in triple):
         raise where.fail(f"expected [subject, relation, object], found {kind(value)} of {len(triple)}")

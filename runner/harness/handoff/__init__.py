@@ -60,17 +60,17 @@ class HandoffSuite(Harness):
 
     def __init__(self, config: HarnessConfig) -> None:
         super().__init__(config)
-        found = []
+        problems = []
         if config.dataset.path or config.dataset.url:
-            found.append("harness.dataset: handoff reads scenarios from a folder: harness.settings.scenarios=DIR")
+            problems.append("harness.dataset: handoff reads scenarios from a folder: harness.settings.scenarios=DIR")
         if config.patches:
-            found.append("harness.patches: handoff takes no gold patches; mend the scenario's file")
+            problems.append("harness.patches: handoff takes no gold patches; mend the scenario's file")
         if not self.settings.shipped and self.settings.scenarios is None:
-            found.append(
+            problems.append(
                 "harness.settings.shipped: false leaves no scenarios; name yours: harness.settings.scenarios=DIR"
             )
-        if found:
-            raise ConfigError(found)
+        if problems:
+            raise ConfigError(problems)
 
     @cached_property
     def _index(self) -> Index:
@@ -81,7 +81,7 @@ class HandoffSuite(Harness):
 
     @cached_property
     def _chosen(self) -> list[Entry]:
-        """The scenarios whose id, family or skill contains ``only``.
+        """Choose the scenarios whose id, family or skill contains ``only``.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class HandoffSuite(Harness):
             )
 
     def dataset(self) -> DatasetInfo:
-        """Content of every scenario, of the filler and the version of what is made of them, hashed.
+        """Hash every scenario, the filler and the version of what is made of them.
 
         Raises
         ------
@@ -139,14 +139,14 @@ class HandoffSuite(Harness):
         )
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """Nothing: what counts is the text that arrives, whatever it was made of."""
+        """Return nothing: the text that arrives counts, whatever it was made of."""
         return {}
 
     def score_delivered(self, question: Question, text: str, *, failed: bool = False) -> dict[str, float | None]:
         return score_text(question.gold, text, question.text, question.budget, failed=failed).metrics()
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """The same of an answer, which has no budget: what a reader made of what it was given."""
+        """Return the same metrics of a reader's answer, which has no budget."""
         metrics = score_text(question.gold, answer, question.text).metrics()
         return {f"answer_{name}": metrics[name] for name in ("pass", "fidelity", "signal")}
 

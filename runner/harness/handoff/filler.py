@@ -1,4 +1,4 @@
-"""Events of no consequence: what else is said and noted where people work, beside the matter that a scenario is about.
+"""Filler: events of no consequence that people note where they work, beside the matter of a scenario.
 
 The sentences are in ``filler.yaml``. An entry is a number and always the same event, whatever the scenario and the
 seed, so that scenarios share texts and an embedding model reads each once. The first 160 or so use every sentence

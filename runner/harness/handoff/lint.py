@@ -89,9 +89,9 @@ def _facts(spec: ScenarioSpec) -> Iterator[str]:
         if kind != "signal" and dated:
             yield f"{name}: '{dated}' is in the date of an event, which a store may print before it"
         if fact.phrases:
-            said = next((p for p in fact.fact().any for event in history if collapsed(p) in event), None)
-            if said:
-                yield f"{name}: an event says '{said}', so that a store passes by repeating it"
+            quoted = next((p for p in fact.fact().any for event in history if collapsed(p) in event), None)
+            if quoted:
+                yield f"{name}: an event says '{quoted}', so that a store passes by repeating it"
 
 
 def _too_short(name: str, kind: str, fact: FactSpec) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""From a scenario file to what is asked: events in prose, in time order, the variants with their distractors."""
+"""Scenarios made of a scenario file: events in prose and in time order, and the variants with their distractors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def with_actor(event: EventSpec, spec: ScenarioSpec) -> str:
 
 @dataclass(frozen=True)
 class _Placed:
-    """An event that has no id yet, and its text as facts are looked for in it."""
+    """An event without an id, and its text as facts are looked for in it."""
 
     event: Event
     said: str
@@ -148,7 +148,7 @@ def _scenario(
 
 
 def _gold(spec: ScenarioSpec, events: Sequence[Event], placed: Sequence[_Placed]) -> Gold:
-    """The gold of a scenario. Its evidence, which the oracle returns, are the events that hold something to carry."""
+    """Return the gold of a scenario. Its evidence, for the oracle, are the events that hold something to carry."""
     gold = spec.gold
     carry = tuple(fact.fact() for fact in gold.carry)
     answer = gold.answer or "; ".join(" ".join((*fact.any[:1], *fact.all)) for fact in carry)
@@ -201,7 +201,7 @@ def _session(time: datetime) -> str:
 
 
 def _filler(spec: ScenarioSpec, count: int, draw: Draw, taken: set[int]) -> list[_Placed]:
-    """Events of no consequence between the first and the last of the scenario, none with a term of its gold.
+    """Draw events of no consequence between the first and the last of the scenario, none with a term of its gold.
 
     ``taken`` are entries of the pool that the history has already; those drawn are added.
     """
@@ -245,7 +245,7 @@ def pool_sha256() -> str:
 
 
 def _entries(draw: Draw) -> Iterator[int]:
-    """Entries of the pool in a drawn order, without end: the first few hundred, then as many again, and so on."""
+    """Yield entries of the pool in a drawn order, without end: the first few hundred, then as many again, and so on."""
     start = 0
     while True:
         yield from (start + item for item in draw.shuffled(range(_SHARED)))
@@ -253,7 +253,7 @@ def _entries(draw: Draw) -> Iterator[int]:
 
 
 def _between(first: datetime, last: datetime, draw: Draw) -> datetime:
-    """A minute of a working day between two times."""
+    """Draw a minute of a working day between two times."""
     span = max(1, int((last - first).total_seconds()) // 60)
     time = first.replace(second=0) + timedelta(minutes=draw.below(span + 1))
     start, end = _DAY

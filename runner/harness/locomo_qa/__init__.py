@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from runner.data.source import DataFiles, decode_json, locate
+from runner.data.json_document import decode_json
+from runner.data.source import DataFiles, locate
 from runner.errors import DatasetError
 from runner.harness._base.gold_patches import Patch
 from runner.harness._base.published import Published
@@ -126,7 +127,7 @@ class LocomoQA(Published):
         return metrics
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """``locomo_f1``, the official lexical score: Porter-stemmed token F1 by the rule of the category."""
+        """Return ``locomo_f1``, the official lexical score: Porter-stemmed token F1 by the rule of the category."""
         gold = question.gold.answers[0] if question.gold.answers else ""
         return {"locomo_f1": locomo_f1(answer, gold, int(question.category))}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from runner.data.fields import some
-from runner.harness._base.data_check import listed
+from runner.data.fields import first_few
+from runner.harness._base.data_check import count_line
 from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, QaItem
 
 
@@ -43,9 +43,9 @@ def check_lines(conversations: Sequence[Conversation]) -> list[str]:
     ):
         where = [f"{conversation.id}/{item.index}" for conversation, item in items if trap in item.met]
         if where:
-            lines.append(listed(trap, where))
+            lines.append(count_line(trap, where))
     lost = [f"{conversation.id}/{item.index} '{text}'" for conversation, item in items for text in item.unresolved]
-    lines.append(listed("evidence that names no turn after repair", lost))
+    lines.append(count_line("evidence that names no turn after repair", lost))
     blind = sum(item.category != ADVERSARIAL and not item.evidence for _, item in items)
     lines.append(f"questions of categories 1-4 without resolvable evidence, no retrieval metric: {blind}")
     texts: dict[str, list[tuple[str, QaItem]]] = {}
@@ -57,6 +57,6 @@ def check_lines(conversations: Sequence[Conversation]) -> list[str]:
     ]
     lines.append(
         f"question texts asked twice: {len(repeated)}; across categories, with contradictory gold: {len(crossing)}"
-        + (f" ({some(crossing)})" if crossing else "")
+        + (f" ({first_few(crossing)})" if crossing else "")
     )
     return lines

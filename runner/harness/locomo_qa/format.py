@@ -105,8 +105,8 @@ def parse(data: object) -> tuple[Conversation, ...]:
 def _refuse_fork(samples: Sequence[object]) -> None:
     """Refuse the copy in which ``adversarial_answer`` was renamed ``answer``, which turns wrong answers into gold.
 
-    Told by structure: a category-5 question with an ``answer`` and no ``adversarial_answer`` beside it. The published
-    file has none: its two category-5 questions with an answer have both fields.
+    Recognised by structure: a category-5 question with an ``answer`` and no ``adversarial_answer`` beside it. The
+    published file has none: its two category-5 questions with an answer have both fields.
     """
     renamed = total = 0
     for sample in samples:
@@ -224,8 +224,8 @@ def _item(where: FieldReader, index: int, value: object, ids: frozenset[str]) ->
 def _resolve(
     where: FieldReader, value: object, ids: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]:
-    """Published evidence to turn ids: several in one string are split, zero padding and a stray colon are dropped."""
-    found: dict[str, None] = {}
+    """Return published evidence as turn ids: several in one string are split, zero padding and stray colons dropped."""
+    resolved: dict[str, None] = {}
     unresolved: list[str] = []
     met: set[str] = set()
     entries = where.list(value)
@@ -237,8 +237,8 @@ def _resolve(
             met.add("zero-padded evidence" if re.fullmatch(r"D\d+:\d+", text) else "malformed evidence")
         cited = [f"D{int(match[1])}:{int(match[2])}" for match in _CITED.finditer(text)]
         rest = _CITED.sub(" ", text).replace(";", " ").replace(",", " ").split()
-        if len(set(cited)) < len(cited) or any(name in found for name in cited):
+        if len(set(cited)) < len(cited) or any(name in resolved for name in cited):
             met.add("repeated evidence")
-        found.update(dict.fromkeys(name for name in cited if name in ids))
+        resolved.update(dict.fromkeys(name for name in cited if name in ids))
         unresolved += [name for name in cited if name not in ids] + rest
-    return tuple(found), tuple(unresolved), frozenset(met)
+    return tuple(resolved), tuple(unresolved), frozenset(met)

@@ -148,7 +148,7 @@ class LongMemEval(Published):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def headline(self, axis: str) -> str:
-        """Sessions on the recall axis: what every answerable question is labelled with."""
+        """Return the recall of sessions on the recall axis: every answerable question is labelled with them."""
         return f"session_recall@{self.config.k}" if axis == "recall" else super().headline(axis)
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from runner.harness._base.data_check import DataCheck, listed, repeated
+from runner.harness._base.data_check import DataCheck, count_line, repeated
 from runner.harness._base.longmemeval_questions import TYPES
 from runner.harness.longmemeval.format import Instance
 
@@ -52,9 +52,9 @@ class LongMemEvalDataCheck(DataCheck):
             "has_answer is ingested",
             *self.trap_lines(),
             *([f"gold with alternatives as a list: {self.lists}"] if self.lists else []),
-            listed("evidence that names no session of its history", self.unresolved),
+            count_line("evidence that names no session of its history", self.unresolved),
             f"answerable questions without resolvable evidence, no retrieval metric: {self.blind}; with an evidence "
             f"session that has no labelled turn, measured by sessions only: {self.by_session}",
             self.repeated_texts,
-            listed("question ids that stand twice", repeated(self.ids)),
+            count_line("question ids that stand twice", repeated(self.ids)),
         ]

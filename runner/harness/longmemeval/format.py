@@ -69,7 +69,7 @@ class Instance:
 
 
 def parse(number: int, value: object) -> Instance:
-    """One item of the file.
+    """Parse one item of the file.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ def parse(number: int, value: object) -> Instance:
 
 
 def _answers(where: FieldReader, value: object) -> tuple[str, ...]:
-    """Gold, alternatives each its own text; an empty list is none."""
+    """Return the gold, each alternative as a text of its own."""
     if not isinstance(value, list):
         return (where.answer(value),)
-    found = tuple(where.answer(item) for item in value)
-    if not found:
+    answers = tuple(where.answer(item) for item in value)
+    if not answers:
         raise where.fail("the list is empty")
-    return found
+    return answers
 
 
 def _history(
@@ -130,7 +130,7 @@ def _history(
     cited: Sequence[object],
     met: Counter[str],
 ) -> tuple[tuple[Session, ...], tuple[str, ...]]:
-    """The sessions by time, named anew, and the evidence that names none of them."""
+    """Return the sessions by time, named anew, and the evidence that names none of them."""
     names = [where.at(", haystack_session_ids").text(value) for value in ids]
     wanted = dict.fromkeys(where.at(", answer_session_ids").text(value) for value in cited)
     times = []
@@ -171,7 +171,7 @@ def _turns(where: FieldReader, at: int, session: str, value: object, met: Counte
 
 
 def _turn(where: FieldReader, at: int, number: int, item: Any) -> tuple[str, str, bool]:
-    """Role, text and label of a turn. A history has thousands: what is wrong is looked for only where something is."""
+    """Return role, text and label of a turn; a history has thousands, so that only a faulty one is examined."""
     if type(item) is dict and item.keys() <= _TURN:
         role, text, labelled = item.get("role"), item.get("content"), item.get("has_answer", False)
         if type(role) is str and role in _ROLES and type(text) is str and type(labelled) is bool:

@@ -51,14 +51,14 @@ def facts(item: Instance) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     dates = sorted({session.time for session in item.evidence})
     if len(dates) < 2:
         return (), ()
-    said: dict[bool, set[str]] = {True: set(), False: set()}
+    by_age: dict[bool, set[str]] = {True: set(), False: set()}
     for session in item.evidence:
         # Turns without a label come from a file without labels: there, what the user said is the evidence.
         turns = session.labelled or tuple(turn for turn in session.turns if turn.role == "user")
-        said[session.time == dates[-1]] |= words(turn.text for turn in turns)
+        by_age[session.time == dates[-1]] |= words(turn.text for turn in turns)
     gold, asked = words(item.answers), words([item.question])
-    older = said[False] - said[True] - gold - asked
-    fresh = gold - said[False] - asked
+    older = by_age[False] - by_age[True] - gold - asked
+    fresh = gold - by_age[False] - asked
     if not older:
         return (), ()
     return (Fact(label=CURRENT, any=tuple(sorted(fresh))),), (Fact(label=SUPERSEDED, any=tuple(sorted(older))),)
@@ -66,21 +66,21 @@ def facts(item: Instance) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
 
 def stale(answer: str, question: str, gold: Iterable[str], current: Fact, superseded: Fact) -> bool:
     """Tell whether an answer gives the superseded value and not the current one."""
-    said = words([answer]) - words([question])
+    given = words([answer]) - words([question])
     right = words(gold)
     old = set(superseded.any)
     if any(_number(word) for word in right):
-        said = {word for word in said if _number(word)}
-    if said & set(current.any):
+        given = {word for word in given if _number(word)}
+    if given & set(current.any):
         return False
-    found = said & old
-    return bool(found) and 2 * len(found) >= len(said - right)
+    outdated = given & old
+    return bool(outdated) and 2 * len(outdated) >= len(given - right)
 
 
 def words(texts: Iterable[str]) -> set[str]:
     """Return the words that carry meaning, lower case, and the numbers, small ones as digits."""
-    found = (token for text in texts for token in _WORD.findall(_GROUPED.sub("", text.lower())))
-    return {_NUMBERS.get(word, word) for word in found if word not in _STOP}
+    tokens = (token for text in texts for token in _WORD.findall(_GROUPED.sub("", text.lower())))
+    return {_NUMBERS.get(word, word) for word in tokens if word not in _STOP}
 
 
 def _number(word: str) -> bool:

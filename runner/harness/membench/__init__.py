@@ -57,7 +57,7 @@ _SMALLEST: Final = 1000  # tokens; sizes double from there
 
 
 class MemBenchSettings(Strict):
-    """``sample`` questions a category (``None``: all), ``noise`` messages of others a stream, both by ``seed``."""
+    """``sample`` questions per category (``None``: all), ``noise`` messages of others per stream, both by ``seed``."""
 
     sample: Annotated[int, Field(ge=1)] | None = 100
     seed: Annotated[int, Field(ge=0)] = 7
@@ -128,7 +128,7 @@ class MemBench(Published):
                 yield self._scenario(parse(raw))
 
     def patched(self, question: Question) -> Question:
-        right_letter(question)  # refuses an answer that is no choice
+        right_letter(question)  # refuses an answer that is not among the choices
         return question
 
     def _scenario(self, trajectory: Trajectory) -> Scenario:
@@ -224,7 +224,7 @@ def _category(view: str, task: str) -> str:
 
 
 def _in_order(steps: Sequence[Step]) -> list[Step]:
-    """Steps by time; one without a time stays behind the one before it."""
+    """Sort steps by time; one without a time stays behind the one before it."""
     last = datetime.min
     keyed = []
     for step in steps:
@@ -257,7 +257,7 @@ def right_letter(question: Question) -> str:
     Raises
     ------
     DatasetError
-        When a patched answer is none of the choices.
+        When a patched answer is not among the choices.
     """
     options = options_of(question)
     answer = " ".join(question.gold.answers[0].split())

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from runner.harness._base.data_check import DataCheck, listed
+from runner.harness._base.data_check import DataCheck, count_line
 from runner.harness.membench.format import Trajectory
 
 
@@ -50,7 +50,7 @@ class MemBenchDataCheck(DataCheck):
             "questions by view, task and topic: " + ", ".join(f"{name} {n}" for name, n in self.by_kind.items()),
             f"tids {len(self.users)}, of which {shared} stand in several places: never an id, only the cluster",
             *self.trap_lines(),
-            listed("targets that are no message of their trajectory", self.unresolved),
+            count_line("targets that are no message of their trajectory", self.unresolved),
             f"questions without a resolvable target, no retrieval metric: {self.blind}",
             self.repeated_texts,
             f"trajectories that stand twice, stream and question alike: {sum(n > 1 for n in self.streams.values())}",

@@ -64,7 +64,7 @@ class Trajectory:
     user: str  # the file's tid: the simulated user, the same in every file
     steps: tuple[Step, ...]
     targets: tuple[int, ...]  # steps that hold the answer
-    unresolved: tuple[str, ...]  # targets that are no step
+    unresolved: tuple[str, ...]  # targets that name no step
     question: str
     now: datetime | None
     options: Mapping[str, str]
@@ -82,7 +82,7 @@ class Trajectory:
 
 
 def view_of(raw: RawTrajectory) -> str:
-    """Participation or observation, by the first message that there is.
+    """Return participation or observation, by the first message that there is.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def name_of(view: str, raw: RawTrajectory) -> str:
 
 
 def parse(raw: RawTrajectory) -> Trajectory:
-    """One trajectory.
+    """Parse one trajectory.
 
     Raises
     ------
@@ -126,17 +126,17 @@ def parse(raw: RawTrajectory) -> Trajectory:
     met.update(f"unknown field '{key[:40]}' of a trajectory, not read" for key in item.keys() - _TRAJECTORY)
     steps = _steps(where.at(", message_list"), item["message_list"], view, met)
     where = where.at(", QA")
-    asked = where.mapping(item["QA"], None, ("question", "choices", "ground_truth"))
-    met.update(f"unknown field '{key[:40]}' of a question, not read" for key in asked.keys() - _QA)
-    options = _options(where.at(", choices"), asked["choices"], met)
-    letter = asked["ground_truth"]
+    qa = where.mapping(item["QA"], None, ("question", "choices", "ground_truth"))
+    met.update(f"unknown field '{key[:40]}' of a question, not read" for key in qa.keys() - _QA)
+    options = _options(where.at(", choices"), qa["choices"], met)
+    letter = qa["ground_truth"]
     if letter not in LETTERS:
         raise where.fail(f"ground_truth is {str(letter)[:40]!r}, not one of {', '.join(LETTERS)}")
     met["right choice that stands under another letter as well"] += list(options.values()).count(options[letter]) > 1
-    if "answer" in asked:
-        met["answer that is not the choice of its letter"] += _spelled(where, asked["answer"]) != options[letter]
-    targets, unresolved = _targets(where.at(", target_step_id"), asked.get("target_step_id"), steps, met)
-    now = _time(where.at(", time"), asked.get("time"), met)
+    if "answer" in qa:
+        met["answer that is not the choice of its letter"] += _spelled(where, qa["answer"]) != options[letter]
+    targets, unresolved = _targets(where.at(", target_step_id"), qa.get("target_step_id"), steps, met)
+    now = _time(where.at(", time"), qa.get("time"), met)
     met["question without a time"] += now is None
     late = sum(step.time > now for step in steps if step.time is not None) if now else 0
     met["message later than the question"] += late
@@ -156,7 +156,7 @@ def parse(raw: RawTrajectory) -> Trajectory:
         steps=steps,
         targets=targets,
         unresolved=unresolved,
-        question=where.at(", question").text(asked["question"]),
+        question=where.at(", question").text(qa["question"]),
         now=now,
         options=options,
         letter=letter,
@@ -218,7 +218,7 @@ def _step(where: FieldReader, value: Any, session: int, view: str, met: Counter[
 
 
 def _tail(where: FieldReader, text: str, met: Counter[str]) -> tuple[str, str, datetime | None]:
-    """A text, and the place and time that stand at its end."""
+    """Split a text from the place and time at its end."""
     match = _TAIL.search(text)
     if match is None:
         return text, "", None
@@ -251,7 +251,7 @@ _NOTHING: Final = "(nothing)"
 
 
 def _spelled(where: FieldReader, value: object) -> str:
-    """A choice on one line, whatever it is in the file."""
+    """Return a choice on one line, whatever its type in the file."""
     if isinstance(value, list):
         return ", ".join(_spelled(where, part) for part in value) or _NOTHING
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -262,7 +262,7 @@ def _spelled(where: FieldReader, value: object) -> str:
 def _targets(
     where: FieldReader, value: object, steps: Sequence[Step], met: Counter[str]
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The steps that hold the answer, and the targets that are none."""
+    """Return the steps that hold the answer, and the targets that name no step."""
     found: dict[int, None] = {}
     unresolved = []
     named = [] if value is None else [value] if type(value) is int else where.list(value)

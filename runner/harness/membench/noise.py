@@ -1,4 +1,4 @@
-"""Noise for MemBench: messages of other trajectories, mixed into a stream so that nothing tells which they are.
+"""Noise for MemBench: messages of other trajectories, mixed into a stream so that nothing gives them away.
 
 The published code mixes in chats about nothing that it generated; they are not among the data of every copy. Here a
 stream is made longer by messages of other streams of the same view. What they state must not change the answer:
@@ -59,8 +59,8 @@ class NoisePool:
         (heapq.heappush if len(kept) < KEPT else heapq.heapreplace)(kept, (order, donor))
 
     def _donors(self, view: str) -> list[Donor]:
-        found = [donor for (kept_view, _), kept in self._kept.items() if kept_view == view for _, donor in kept]
-        return sorted(found, key=lambda donor: donor.name)
+        donors = [donor for (kept_view, _), kept in self._kept.items() if kept_view == view for _, donor in kept]
+        return sorted(donors, key=lambda donor: donor.name)
 
     def mixed(self, trajectory: Trajectory, count: int) -> tuple[Step, ...]:
         """Return the steps of a trajectory with ``count`` messages of others in between, marked by ``own=-1``.
@@ -110,11 +110,11 @@ def ranked(seed: int, name: str) -> bytes:
 
 
 def _parts(trajectory: Trajectory) -> Sequence[str]:
-    """The right choice, and each of its things where it is a list."""
+    """Return the right choice, and each of its parts where it is a list."""
     right = trajectory.options[trajectory.letter]
     return (right, *right.split(", "))
 
 
 def _words(text: str) -> str:
-    """The words of a text between spaces, so that a phrase is found as whole words."""
+    """Return the words of a text between spaces, so that a phrase is found as whole words."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "

@@ -75,7 +75,7 @@ def find(dataset: Dataset) -> DataFiles:
 
 
 def _inside(path: Path) -> list[Path]:
-    """The files of a folder, first those of participation; a checkout's categories win over its joined files."""
+    """List the files of a folder, first those of participation; a checkout's categories win over its joined files."""
     for root in (path / "MemData", path):
         found = [file for agent in AGENTS for file in sorted((root / agent).glob("*.json"))]
         if not found and root.name in AGENTS:
@@ -93,7 +93,7 @@ def agent_of(path: Path) -> str:
 
 
 def raw_trajectories(found: DataFiles) -> Iterator[RawTrajectory]:
-    """The trajectories of all files, one after another.
+    """Yield the trajectories of all files, one after another.
 
     Raises
     ------
@@ -110,15 +110,15 @@ def raw_trajectories(found: DataFiles) -> Iterator[RawTrajectory]:
 
 
 def _place(path: Path, keys: tuple[str, ...]) -> tuple[str, str]:
-    """Task and topic: both are keys of a joined file, else the task is the file's name."""
+    """Return task and topic: both are keys of a joined file, else the task is the file's name."""
     if len(keys) > 2:
         raise DatasetError(f"{path} nests lists under {'/'.join(keys)[:80]}; {_LAYOUT}")
     task = keys[0] if len(keys) == 2 else path.stem
     topic = keys[-1] if keys else ""
     if task not in TASKS:
-        said = "key" if len(keys) == 2 else "file name"
+        place = "key" if len(keys) == 2 else "file name"
         raise DatasetError(
-            f"{path}: the {said} '{' '.join(task.split())[:60]}' is no kind of question; there are "
+            f"{path}: the {place} '{' '.join(task.split())[:60]}' is no kind of question; there are "
             f"{', '.join(TASKS)} ({_LAYOUT})"
         )
     return task, topic

@@ -133,7 +133,7 @@ class MemoryAgentBench(Published):
         return self._found
 
     def _rows(self) -> Iterator[tuple[str, mab.ContextRow]]:
-        """Every chosen row that asks something, with the name of its scenario, which counts rows of its source."""
+        """Yield every chosen row with the name of its scenario, which counts rows of its source."""
         seen: Counter[str] = Counter()
         for file in self._found.paths:
             for number, value in enumerate(rows(file, columns)):
@@ -224,10 +224,10 @@ class MemoryAgentBench(Published):
     def grade(self, question: Question, answer: str) -> Label:
         golds, rule = question.gold.answers, question.rule
         if rule.startswith(mab.RECALL):
-            found = self._recommended(answer, upstream=rule.endswith(_UPSTREAM))
-            share = recall(found, golds, _DEPTH)
+            movies = self._recommended(answer, upstream=rule.endswith(_UPSTREAM))
+            share = recall(movies, golds, _DEPTH)
             value = CORRECT if share else ABSTAIN if is_abstention(answer) else WRONG
-            return Label(value=value, score=share, reason=f"the first {_DEPTH}: {'; '.join(found[:_DEPTH])}"[:500])
+            return Label(value=value, score=share, reason=f"the first {_DEPTH}: {'; '.join(movies[:_DEPTH])}"[:500])
         if rule == mab.SUBSTRING:
             right = contains(first_line(answer) if question.prompt == mab.EVENTS.prompt else answer, golds)
         elif rule == mab.EXACT:
@@ -238,14 +238,14 @@ class MemoryAgentBench(Published):
         return Label(value=CORRECT if right else ABSTAIN if is_abstention(answer) else WRONG, reason=rule)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """The published code's companions of each metric, as it computes them.
+        """Return the companions of each metric as the published code computes them.
 
         Of a summary ROUGE-L against the expert's, unstemmed; of LongMemEval's questions none.
         """
         golds = question.gold.answers
         if question.rule.startswith(mab.RECALL):
-            found = self._recommended(answer, upstream=question.rule.endswith(_UPSTREAM))
-            return {f"recsys_recall@{depth}": recall(found, golds, depth) for depth in (1, 5, 10)}
+            movies = self._recommended(answer, upstream=question.rule.endswith(_UPSTREAM))
+            return {f"recsys_recall@{depth}": recall(movies, golds, depth) for depth in (1, 5, 10)}
         if question.rule:
             whole = question.prompt not in (mab.LABELS.prompt, mab.EVENTS.prompt)
             return dict(published(answer, golds, whole=whole))
@@ -255,7 +255,7 @@ class MemoryAgentBench(Published):
         return {}
 
     def _recommended(self, answer: str, *, upstream: bool) -> list[str]:
-        """Names of the ten movies that are nearest to the first ten titles of an answer."""
+        """Return the names of the ten movies that are nearest to the first ten titles of an answer."""
         return [self._movies.nearest(name) for name in recommended(answer, upstream=upstream)[:10]]
 
     # --- gold patches and counts -----------------------------------------------------------------------------------

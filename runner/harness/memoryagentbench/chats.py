@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runner.data.fields import FieldReader, kind
-from runner.data.literal import literal
+from runner.data.literal import parse_literal
 from runner.errors import DatasetError
 
 LABEL: Final = "has_answer"
@@ -68,7 +68,7 @@ def _sessions(where: FieldReader, context: str) -> list[Any] | None:
     if not context.lstrip().startswith("["):
         return None
     try:
-        value = literal(where, context.strip())
+        value = parse_literal(where, context.strip())
     except DatasetError:
         return None
     if not isinstance(value, list):
@@ -91,7 +91,7 @@ def labelled(where: FieldReader, value: object) -> Iterator[str]:
     Raises
     ------
     DatasetError
-        On a label that is neither true nor false nor null, and on what is no list of turns.
+        On a label that is neither true nor false nor null, and on anything but a list of turns.
     """
     if isinstance(value, Mapping):
         if value.get(LABEL) not in (True, False, None) or type(value.get(LABEL)) is int:

@@ -1,4 +1,4 @@
-"""A long text in pieces that end where a sentence does. No model, no download: a token is four characters."""
+"""Chunks of a long text that end where a sentence does, without a model or a download: a token is four characters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 CHARS_PER_TOKEN: Final = 4
 
-# Where a sentence or a line ends. "17." before a fact is its number, and "label: 3" belongs to the line above it.
+# The end of a sentence or a line. "17." before a fact is its number, and "label: 3" belongs to the line above it.
 _END: Final = re.compile(r"(?<![\d.!?])[.!?]++[\"')\]”’]*+\s++(?!label:)|\n\s*+(?!label:)")
 
 
@@ -22,7 +22,7 @@ def chunks(text: str, tokens: int) -> Iterator[tuple[int, int]]:
     text
         Of any length.
     tokens
-        Size of a chunk, at :data:`CHARS_PER_TOKEN` characters a token.
+        Size of a chunk, at :data:`CHARS_PER_TOKEN` characters per token.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from runner.harness._base.data_check import DataCheck, digest_of, listed, repeated
+from runner.harness._base.data_check import DataCheck, count_line, digest_of, repeated
 from runner.harness.memoryagentbench.format import RECALL, SPLITS, SUBSTRING, ContextRow
 from runner.harness.memoryagentbench.history import History
 from runner.harness.memoryagentbench.rules import contains
@@ -65,5 +65,5 @@ class MemoryAgentBenchDataCheck(DataCheck):
             f"aliases of which nothing is left after normalisation, never found ({SUBSTRING} would always find them): "
             f"{self.blank}",
             f"questions with evidence, the others have no retrieval metric: {self.measurable}",
-            listed("labelled turns that the context does not hold", self.unresolved),
+            count_line("labelled turns that the context does not hold", self.unresolved),
         ]

@@ -94,7 +94,7 @@ class ContextRow:
 
 
 def source_of(where: FieldReader, value: object) -> str:
-    """The name of a row's sub-dataset.
+    """Return the name of a row's sub-dataset.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def source_of(where: FieldReader, value: object) -> str:
 
 
 def parse(place: str, value: object) -> ContextRow:
-    """One row of the data.
+    """Parse one row of the data.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def parse(place: str, value: object) -> ContextRow:
 
 
 def _pairs(where: FieldReader, row: Mapping[str, Any], met: Counter[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Every question that is asked, with the aliases of its answer, each once."""
+    """Return every question that is asked, with the aliases of its answer, each once."""
     questions = [where.at(", questions").text(item) for item in where.at(", questions").list(row["questions"])]
     answers = where.at(", answers").list(row["answers"])
     if not questions:
@@ -167,7 +167,7 @@ def _pairs(where: FieldReader, row: Mapping[str, Any], met: Counter[str]) -> lis
 
 
 def _aliases(where: FieldReader, value: object, met: Counter[str]) -> tuple[str, ...]:
-    """The texts below ``value``, however deep the lists, each once."""
+    """Return the texts below ``value``, however deep the lists, each once."""
     flat: list[str] = []
     stack = [value]
     while stack:
@@ -224,11 +224,11 @@ def _question(
 
 
 def _searched(task: Task, text: str) -> str:
-    """The question itself, as the published retrieval takes it: without the example before it or after it."""
+    """Return the question itself, as the published retrieval takes it: without the example before it or after it."""
     if task is SUMMARY:
         return _EXAMPLE.sub("", text).strip() or text.strip()
-    found = _MARK.search(text)
-    return (_OUTPUT.sub("", text[found.end() :]).strip() if found else "") or text.strip()
+    match = _MARK.search(text)
+    return (_OUTPUT.sub("", text[match.end() :]).strip() if match else "") or text.strip()
 
 
 def _at(where: FieldReader, metadata: Mapping[str, Any], key: str, number: int) -> Any:
@@ -239,7 +239,7 @@ def _at(where: FieldReader, metadata: Mapping[str, Any], key: str, number: int) 
 
 
 def _listed(where: FieldReader, metadata: Mapping[str, Any], key: str) -> Sequence[Any]:
-    """A list of the metadata; none where it is absent or null."""
+    """Return a list of the metadata, empty where it is absent or null."""
     value = metadata.get(key)
     return [] if value is None else where.at(f", {key}").list(value)
 

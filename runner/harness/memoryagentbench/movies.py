@@ -12,7 +12,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from runner.data.source import decode_json, read_bytes
+from runner.data.json_document import decode_json
+from runner.data.source import read_bytes
 from runner.errors import DatasetError
 
 _BRACKETS: Final = re.compile(r"\([^()]*\)")
@@ -50,7 +51,7 @@ class Movies:
         Raises
         ------
         DatasetError
-            When it cannot be read, or is no mapping of names to whole numbers.
+            When it cannot be read, or does not map names to whole numbers.
         """
         value = decode_json(str(path), read_bytes(path))
         if not isinstance(value, dict) or not value or any(type(number) is not int for number in value.values()):
@@ -75,19 +76,19 @@ class Movies:
         apart = bags - _bag(wanted)
         bounds = np.maximum(np.maximum(apart, 0).sum(axis=1), np.maximum(-apart, 0).sum(axis=1))
         order = np.argsort(bounds, kind="stable")
-        best, found = 1 << 30, 0
+        best, nearest = 1 << 30, 0
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
             if bounds[batch[0]] > best:
                 break
             distances = _distances(codes[: lengths[batch].max(), batch], lengths[batch], wanted)
             first = np.lexsort((batch, distances))[0]  # of equals the first in the file
-            best, found = min((best, found), (int(distances[first]), int(batch[first])))
-        return self._distinct[found]
+            best, nearest = min((best, nearest), (int(distances[first]), int(batch[first])))
+        return self._distinct[nearest]
 
     @cached_property
     def _table(self) -> tuple[Any, Any, Any]:
-        """Names in lower case: code points, a column a name and padded; their lengths; their bags of letters."""
+        """Names in lower case: code points, one padded column per name; their lengths; their bags of letters."""
         import numpy as np
 
         names = [name.lower()[:_LONGEST] for name in self._distinct]

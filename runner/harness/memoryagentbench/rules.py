@@ -31,8 +31,8 @@ def first_line(answer: str) -> str:
     >>> first_line("Well.\nAnswer: Paris\nI am sure.")
     'Paris'
     """
-    found = _PREFIX.search(answer)
-    line = (found[1] if found else answer.partition("\n")[0]).strip()
+    match = _PREFIX.search(answer)
+    line = (match[1] if match else answer.partition("\n")[0]).strip()
     return re.sub(r"^Answer:", "", line, flags=re.IGNORECASE).strip()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from runner.config import Dataset
-from runner.data.source import DataFiles, joined, locate, looked_at, published_name
+from runner.data.source import DataFiles, configured_path, joined, locate, published_name
 from runner.errors import DatasetError
 
 MOVIES: Final = "entity2id.json"
@@ -31,7 +31,7 @@ class RowFiles(DataFiles):
 
 
 def columns(names: Sequence[str]) -> list[str]:
-    """Those of a Parquet file's columns that are read."""
+    """Return the columns of a Parquet file that are read."""
     return [name for name in names if name in COLUMNS]
 
 
@@ -55,7 +55,7 @@ def find(benchmark: str, dataset: Dataset, more: Sequence[Dataset], movies: Data
     parts = [dataset, *more]
     beside: Path | None = None
     if dataset.path is not None:
-        path = looked_at(dataset.path)
+        path = configured_path(dataset.path)
         beside = path if path.is_dir() else path.parent
         parts = _folder(path, parts) if path.is_dir() else [_alone(path, parts)]
     files = [locate(benchmark, part) for part in parts]

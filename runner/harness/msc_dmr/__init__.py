@@ -28,9 +28,9 @@ from runner.config import Strict
 from runner.data.source import DataFiles, locate
 from runner.errors import DatasetError, Remedy
 from runner.harness._base.published import Published
+from runner.harness.msc_dmr.answer_words import ANSWER_HELD, ANSWER_RECALL, answer_recall
 from runner.harness.msc_dmr.data_check import MscDataCheck
 from runner.harness.msc_dmr.format import MscRow, read_rows
-from runner.score.answer_words import ANSWER_HELD, ANSWER_RECALL, answer_recall
 from runner.score.lexical import ROUGE_L_RECALL, rouge_l
 from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
@@ -69,7 +69,7 @@ class MscDmr(Published):
         return self._file
 
     def _rows(self) -> Iterator[tuple[str, MscRow]]:
-        """Every row with the name of its scenario: its place in the file, for the rows have no id of their own."""
+        """Yield every row with the name of its scenario: its place in the file, since rows have no id of their own."""
         place = -1
         for place, row in enumerate(read_rows(self._file.path)):
             yield f"{_DMR}-{place:04d}", row
@@ -105,11 +105,11 @@ class MscDmr(Published):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def headline(self, axis: str) -> str:
-        """On the recall axis whether the gold's words were delivered: no turn is labelled."""
+        """Return, on the recall axis, the share of the gold's words that were delivered: no turn is labelled."""
         return "answer_recall" if axis == "recall" else super().headline(axis)
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """Not measurable, unless a gold patch labels the turns of a question."""
+        """Return retrieval metrics, which are not measurable unless a gold patch labels the turns of a question."""
         ranked = ranked_sources(hits)
         return profile(ranked, question.gold.evidence, self.config.k)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from runner.harness._base.data_check import DataCheck, listed, repeated
+from runner.harness._base.data_check import DataCheck, count_line, repeated
+from runner.harness.msc_dmr.answer_words import answer_recall
 from runner.harness.msc_dmr.format import MscRow, Turn
-from runner.score.answer_words import answer_recall
 from runner.score.lexical import spaced_tokens
 
 _EARLIER, _CURRENT, _NOWHERE = "an earlier session", "the current session only", "none"
@@ -67,7 +67,7 @@ class MscDataCheck(DataCheck):
             *out,
             *self.trap_lines(),
             self.repeated_texts,
-            listed("conversations asked more than once, one cluster each", repeated(self.conversations)),
+            count_line("conversations asked more than once, one cluster each", repeated(self.conversations)),
         ]
 
 

@@ -69,7 +69,7 @@ class MscRow:
 
 
 def read_rows(path: Path) -> Iterator[MscRow]:
-    """The rows of the file, in its order; memory is that of one row.
+    """Yield the rows of the file, in its order; memory is that of one row.
 
     Raises
     ------
@@ -86,17 +86,17 @@ def _row(where: FieldReader, value: object) -> MscRow:
     earlier = where.at(", previous_dialogs").list(row["previous_dialogs"])
     met[f"row with {len(earlier)} earlier sessions, not {CURRENT - 1}"] += len(earlier) != CURRENT - 1
     spoken = where.at(", self_instruct").mapping(row["self_instruct"], None, ("B", "A"))
-    found = MscRow(
+    parsed = MscRow(
         conversation=_conversation(row.get("metadata")),
         sessions=(*_earlier(where, earlier, met), _current(where, row["dialog"], len(earlier) + 1, met)),
         question=where.at(", self_instruct.B").text(spoken["B"]).strip(),
         gold=where.at(", self_instruct.A").text(spoken["A"]).strip(),
         met=met,
     )
-    if not any(session.turns for session in found.sessions):
+    if not any(session.turns for session in parsed.sessions):
         raise where.fail("no session says anything")
-    met["row without an initial_data_id, a cluster of its own"] += not found.conversation
-    return found
+    met["row without an initial_data_id, a cluster of its own"] += not parsed.conversation
+    return parsed
 
 
 def _conversation(metadata: object) -> str:
@@ -105,7 +105,7 @@ def _conversation(metadata: object) -> str:
 
 
 def _earlier(where: FieldReader, values: Sequence[object], met: Counter[str]) -> list[Session]:
-    """The sessions before the current one, each as long before it as the gaps after it add up to."""
+    """Return the sessions before the current one, each as long before it as the gaps after it add up to."""
     gaps: list[timedelta] = []
     raw: list[dict[str, Any]] = []
     for place, value in enumerate(values, start=1):
@@ -142,7 +142,7 @@ def _current(where: FieldReader, value: object, place: int, met: Counter[str]) -
 
 
 def _turns(where: FieldReader, session: str, value: object, met: Counter[str]) -> tuple[Turn, ...]:
-    found = []
+    turns = []
     for number, entry in enumerate(where.list(value), start=1):
         here = where.at(f", turn {number}")
         turn = here.mapping(entry, None, ("text",))
@@ -153,15 +153,15 @@ def _turns(where: FieldReader, session: str, value: object, met: Counter[str]) -
         elif speaker not in SPEAKERS:
             raise here.fail(f"unknown speaker {str(speaker)[:40]!r}")
         if text:
-            found.append(Turn(f"{session}/{number}", speaker, text))
+            turns.append(Turn(f"{session}/{number}", speaker, text))
         else:
             met["empty turn, left out"] += 1
-    met["empty session"] += not found
-    return tuple(found)
+    met["empty session"] += not turns
+    return tuple(turns)
 
 
 def _gap(where: FieldReader, number: object, unit: object) -> timedelta:
-    """The time to the next session; months are 30 days and years 365, as no calendar is given."""
+    """Return the time to the next session; months are 30 days and years 365, as no calendar is given."""
     name = unit.strip().lower().removesuffix("s") if isinstance(unit, str) else ""
     if type(number) is not int or not 0 <= number < 10_000 or name not in _HOURS:
         raise where.fail(

@@ -130,7 +130,7 @@ class MuSiQue(Published):
 
     def read(self) -> Iterator[Scenario]:
         chosen = self._chosen
-        # Patches before the draw: one that was written for a question outside the sample is no fault.
+        # Patches before the draw: one that was written for a question outside the sample is not a fault.
         return (scenario for scenario in super().read() if scenario.cluster in chosen)
 
     def _scenario(self, row: MusiqueRow) -> Scenario:
@@ -159,7 +159,7 @@ class MuSiQue(Published):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def headline(self, axis: str) -> str:
-        """Share of the supporting paragraphs in the first K; answer F1, in the full set that of whole pairs.
+        """Return the share of the supporting paragraphs in the first K; answer F1, in the full set that of whole pairs.
 
         Of single rows, declining everything would score one half in the full set.
         """

@@ -66,7 +66,7 @@ class MusiqueRow:
 
 
 def read_rows(path: Path) -> Iterator[MusiqueRow]:
-    """The rows of the file, in its order; memory is that of one row.
+    """Yield the rows of the file, in its order; memory is that of one row.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _row(number: int, value: object) -> MusiqueRow:
         raise where.fail("answerable is neither true nor false")
     met: Counter[str] = Counter()
     paragraphs, key = _paragraphs(where, name, item["paragraphs"], met)
-    found = MusiqueRow(
+    parsed = MusiqueRow(
         id=name,
         composition=shape[1],
         question=where.at(", question").text(item["question"]).strip(),
@@ -102,16 +102,16 @@ def _row(number: int, value: object) -> MusiqueRow:
         key=key,
         met=met,
     )
-    hops = int(found.hops[0])
+    hops = int(parsed.hops[0])
     met["answerable, and supporting paragraphs are not as many as hops"] += (
-        found.answerable and len(found.support) != hops
+        parsed.answerable and len(parsed.support) != hops
     )
-    met["unanswerable, and no hop lacks its paragraph"] += not found.answerable and len(found.support) >= hops
-    return found
+    met["unanswerable, and no hop lacks its paragraph"] += not parsed.answerable and len(parsed.support) >= hops
+    return parsed
 
 
 def _answers(where: FieldReader, item: dict[str, Any], met: Counter[str]) -> tuple[str, ...]:
-    """The answer and its aliases, each once; an unanswerable row may have none."""
+    """Return the answer and its aliases, each once; an unanswerable row may have none."""
     here = where.at(", answer")
     gold = here.answer(item["answer"]) if item["answerable"] else here.text(item["answer"], empty=True)
     here = where.at(", answer_aliases")
@@ -121,7 +121,7 @@ def _answers(where: FieldReader, item: dict[str, Any], met: Counter[str]) -> tup
 
 
 def _paragraphs(where: FieldReader, name: str, value: object, met: Counter[str]) -> tuple[tuple[Paragraph, ...], str]:
-    """Paragraphs by digest, named by their place in that order, and the digest of them all."""
+    """Return paragraphs by digest, named by their place in that order, and the digest of them all."""
     found: list[tuple[str, str, str, bool]] = []
     indices: list[int] = []
     for place, entry in enumerate(where.at(", paragraphs").list(value)):

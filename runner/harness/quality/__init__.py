@@ -21,9 +21,10 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from runner.config import HarnessConfig, Strict, checked, digest
+from runner.config import HarnessConfig, Strict, digest
 from runner.errors import ConfigError
 from runner.harness._base.contract import DatasetInfo, Harness
+from runner.plain_yaml import plain_yaml
 from runner.score.retrieval import depths, precision_at, profile_metrics, recall_at, reciprocal_rank
 from runner.types import Event, Gold, Hit, Metric, Question, Scenario
 
@@ -76,21 +77,17 @@ class Quality(Harness):
 
     def __init__(self, config: HarnessConfig) -> None:
         super().__init__(config)
-        found = []
+        problems = []
         if config.dataset.path or config.dataset.url:
-            found.append("harness.dataset: quality is a set of its own; your own labels: harness=retrieval_recall")
+            problems.append("harness.dataset: quality is a set of its own; your own labels: harness=retrieval_recall")
         if config.patches:
-            found.append("harness.patches: quality takes no gold patches")
-        if found:
-            raise ConfigError(found)
+            problems.append("harness.patches: quality takes no gold patches")
+        if problems:
+            raise ConfigError(problems)
 
     @cached_property
     def _set(self) -> SmokeSet:
-        import yaml
-
-        found = checked(SmokeSet, yaml.safe_load(FILE.read_text(encoding="utf-8")))
-        assert isinstance(found, SmokeSet)
-        return found
+        return SmokeSet.model_validate(plain_yaml(FILE.read_text(encoding="utf-8")))
 
     def read(self) -> Iterator[Scenario]:
         data = self._set
@@ -115,7 +112,7 @@ class Quality(Harness):
         yield Scenario(id="memories", cluster="memories", events=events, questions=questions)
 
     def dataset(self) -> DatasetInfo:
-        """Content of the file, hashed; pinned, since it is shipped.
+        """Hash the content of the file, which is pinned, since it is shipped.
 
         Raises
         ------
@@ -158,7 +155,7 @@ class Quality(Harness):
         return metrics if readable else dict.fromkeys(metrics)
 
     def score_answer(self, question: Question, answer: str) -> dict[str, float | None]:
-        """``substring``: 1 when any gold string stands in the answer."""
+        """Return ``substring``: 1 when any gold string stands in the answer."""
         return {"substring": float(contains_gold(answer, question.gold.answers))}
 
     # --- counts ----------------------------------------------------------------------------------------------------
@@ -166,14 +163,14 @@ class Quality(Harness):
     def check(self) -> list[str]:
         info = self.dataset()
         (scenario,) = self.read()
-        asked = Counter(question.category for question in scenario.questions)
+        by_category = Counter(question.category for question in scenario.questions)
         several = [question.id for question in scenario.questions if len(question.gold.evidence) > 1]
         without = [question.id for question in scenario.questions if not question.gold.evidence]
         lines = [
             f"{info.name}, {info.version}, sha256 {info.sha256}, {info.licence}",
             f"memories {len(scenario.events)}, questions {len(scenario.questions)}: one is "
             f"{100 / len(scenario.questions):.1f} points, so that this catches a collapse and ranks no arms",
-            "questions by category: " + ", ".join(f"{name} {asked[name]}" for name in CATEGORIES),
+            "questions by category: " + ", ".join(f"{name} {by_category[name]}" for name in CATEGORIES),
             "a run must reach: " + ", ".join(f"{name} {value:g}" for name, value in self.thresholds().items()),
         ]
         lines += [f"{len(several)} questions whose gold stands in several memories: {', '.join(several)}"] * bool(

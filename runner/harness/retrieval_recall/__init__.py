@@ -25,7 +25,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from runner.config import HarnessConfig, Strict
-from runner.data.fields import one_line, some
+from runner.data.fields import first_few, one_line
 from runner.data.source import DataFiles, locate
 from runner.errors import ConfigError, DatasetError
 from runner.harness._base.contract import DatasetInfo, Harness
@@ -62,17 +62,17 @@ class RetrievalRecall(Harness):
 
     def __init__(self, config: HarnessConfig) -> None:
         super().__init__(config)
-        found = []
+        problems = []
         if self.settings.namespace is not None and self.settings.corpus is not None:
-            found.append(f"harness.settings: names a namespace and a corpus; keep one of {_WHERE}")
+            problems.append(f"harness.settings: names a namespace and a corpus; keep one of {_WHERE}")
         if self.settings.corpus_sha256 is not None and self.settings.corpus is None:
-            found.append(
+            problems.append(
                 "harness.settings.corpus_sha256: pins a corpus that is not there; name harness.settings.corpus"
             )
         if config.patches:
-            found.append("harness.patches: retrieval_recall takes no gold patches; mend the labels themselves")
-        if found:
-            raise ConfigError(found)
+            problems.append("harness.patches: retrieval_recall takes no gold patches; mend the labels themselves")
+        if problems:
+            raise ConfigError(problems)
 
     # --- the data --------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class RetrievalRecall(Harness):
 
     @cached_property
     def _rows(self) -> list[Labelled]:
-        """The labels, each with where it is asked.
+        """Read the labels, each with where it is asked.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class RetrievalRecall(Harness):
         return frozenset(self.categories)
 
     def dataset(self) -> DatasetInfo:
-        """The labels; with a corpus its digest stands in the version, and it must be pinned too to be called so."""
+        """Return the identity of the labels; a corpus adds its digest to the version and counts for ``pinned``."""
         rows, file, corpus = self._rows, self._file, self._corpus_file
         version = [self.config.dataset.version or f"{len(rows)} labelled queries"]
         if corpus is not None:
@@ -183,7 +183,7 @@ class RetrievalRecall(Harness):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """The profile over keys (a corpus that is there) or over sources (one that was written), and ``best_cos_rank``.
+        """Return the profile over keys (existing corpus) or sources (a written one), and ``best_cos_rank``.
 
         All are ``None`` for a query without a labelled key that could be found.
         """
@@ -208,9 +208,9 @@ class RetrievalRecall(Harness):
     # --- counts ----------------------------------------------------------------------------------------------------
 
     def caveats(self) -> list[str]:
-        """Labels that lead nowhere: a misspelt key changes the denominator, and a run must not do that in silence."""
+        """Return the labels that lead nowhere, since a misspelt key changes the denominator."""
         found = [(count, what, where) for count, what, where in self._unresolved() if count]
-        return [f"{count} {what}: {some(where, 3)}" for count, what, where in found]
+        return [f"{count} {what}: {first_few(where, 3)}" for count, what, where in found]
 
     def check(self) -> list[str]:
         for _ in self.checked_scenarios():  # what a run would refuse is refused here, before any count
@@ -235,7 +235,9 @@ class RetrievalRecall(Harness):
             (len(unreturned), "queries relied on for a key that their search did not return", unreturned),
             *self._unresolved(),
         ]
-        lines += [f"{count} {what}" + (f": {some(where)}" if where else "") for count, what, where in traps if count]
+        lines += [
+            f"{count} {what}" + (f": {first_few(where)}" if where else "") for count, what, where in traps if count
+        ]
         used = sum(row.by_use for row in rows)
         if used:
             lines.append(
@@ -245,8 +247,8 @@ class RetrievalRecall(Harness):
 
     def _searched(self) -> str:
         if self._corpus_file is None:
-            names = [scenario.id for scenario in self.read()]
-            return f"asked of what is there already, only searched: {some(names)}; whether it has the keys is not known"
+            names = first_few([scenario.id for scenario in self.read()])
+            return f"asked of what is there already, only searched: {names}; whether it has the keys is not known"
         undated = sum(event.time is None for event in self._corpus)
         return (
             f"corpus sha256 {self._corpus_file.sha256}: {len(self._corpus)} memories"

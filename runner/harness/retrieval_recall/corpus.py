@@ -40,7 +40,7 @@ def memories(file: DataFiles) -> tuple[Event, ...]:
         Naming the line that is not understood or whose key stands further up, or when there is none at all.
     """
     source = Path(file.path).name
-    found: list[Event] = []
+    events: list[Event] = []
     lines: dict[str, int] = {}
     for number, at, row in objects(source, decoded(source, file.content())):
         at.record(row, _KNOWN, ("key", "text"), "a memory")
@@ -51,7 +51,7 @@ def memories(file: DataFiles) -> tuple[Event, ...]:
         when = row.get("time")
         dated = at.field("time")
         time = None if when is None else moment(dated, dated.text(when))
-        found.append(Event(id=key, text=at.field("text").text(row["text"]), time=time, kind="note"))
-    if not found:
+        events.append(Event(id=key, text=at.field("text").text(row["text"]), time=time, kind="note"))
+    if not events:
         raise DatasetError(f'{source} holds no memory; it wants a line a memory: {{"key": …, "text": …}}')
-    return tuple(sorted(found, key=lambda event: event.time or datetime.min))
+    return tuple(sorted(events, key=lambda event: event.time or datetime.min))

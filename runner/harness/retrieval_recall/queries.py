@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from runner.data.fields import FieldReader, kind
-from runner.data.strict_json import Unsound, strictly
+from runner.data.strict_json import UnsoundJsonError, parse_strictly
 from runner.errors import DatasetError
 
 _KEYS: Final = ("keys", "relied_on", "used", "used_cited")
@@ -57,7 +57,7 @@ class Labelled:
 
 
 class FileLine(FieldReader):
-    """A line of a person's own file: what is wrong is mended there."""
+    """A line of a person's own file; a message says to mend that line."""
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
@@ -66,7 +66,7 @@ class FileLine(FieldReader):
         return DatasetError(f"{' '.join(f'{self._place}: {message}'.split())}; mend that line")
 
     def field(self, name: str) -> FileLine:
-        """A field of the line: what is wrong in it is told under its name."""
+        """Return a field of the line, whose name heads what is wrong in it."""
         return FileLine(f"{self._place}: {name}")
 
     def record(self, row: dict[str, Any], known: Sequence[str], required: Sequence[str], what: str) -> None:
@@ -103,7 +103,7 @@ def objects(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, A
     Raises
     ------
     DatasetError
-        On a line that is no JSON object, or when all is one array.
+        On a line that is not a JSON object, or when all is one array.
     """
     if _LIST.match(text):
         raise _one_array(source)
@@ -112,10 +112,10 @@ def objects(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, A
             continue
         at = FileLine(f"{source}, line {number}")
         try:
-            value = strictly(line)
+            value = parse_strictly(line)
         except RecursionError:
             raise at.fail("is nested too deeply") from None
-        except Unsound as error:
+        except UnsoundJsonError as error:
             raise at.fail(str(error)) from None
         except ValueError as error:
             raise at.fail(f"is no JSON ({str(error)[:80]})") from None
@@ -147,7 +147,7 @@ def labelled(source: str, data: bytes) -> list[Labelled]:
     if text.lstrip().startswith("["):  # no column of a CSV begins so
         raise _one_array(source)
     rows = objects(source, text) if text.lstrip().startswith("{") else _csv(source, text)
-    found: list[Labelled] = []
+    labels: list[Labelled] = []
     asked: dict[str, int] = {}
     ids: dict[str, int] = {}
     for number, at, row in rows:
@@ -155,14 +155,14 @@ def labelled(source: str, data: bytes) -> list[Labelled]:
         if item.id in ids:
             raise at.fail(f"the id '{item.id}' stands in line {ids[item.id]} already")
         ids[item.id] = number
-        found.append(item)
-    if not found:
+        labels.append(item)
+    if not labels:
         raise DatasetError(f"{source} holds no labelled query; it wants a row a query, with query and keys")
-    return found
+    return labels
 
 
 def _csv(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, Any]]]:
-    """The rows of a CSV file as objects, empty cells left out, lists of keys taken apart."""
+    """Yield the rows of a CSV file as objects, empty cells left out, lists of keys taken apart."""
     before = csv.field_size_limit(_LONGEST)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] | None = None
@@ -210,7 +210,7 @@ def _listed(at: FileLine, cell: str) -> list[Any]:
     if not cell.lstrip().startswith("["):
         return cell.split("|")
     try:
-        value = strictly(cell)
+        value = parse_strictly(cell)
     except (ValueError, RecursionError):
         raise at.fail('a list of keys that begins with [ must be JSON, such as ["a", "b"]') from None
     return at.list(value)
@@ -275,7 +275,7 @@ def moment(at: FileLine, text: str) -> datetime:
     Raises
     ------
     DatasetError
-        When it is none.
+        When the text is not a time.
     """
     try:
         time = datetime.fromisoformat(text.strip())

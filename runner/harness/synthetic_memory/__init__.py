@@ -35,8 +35,8 @@ class Sizes(Strict):
 
     seed: Annotated[int, Field(ge=0)] = 7
     scenarios: Annotated[int, Field(ge=1, le=200_000)] = 30
-    events: Annotated[int, Field(ge=EVENTS_PER_QUESTION, le=50_000_000)] = 60  # a scenario
-    questions: Annotated[int, Field(ge=1, le=len(CATEGORIES))] = 4  # a scenario
+    events: Annotated[int, Field(ge=EVENTS_PER_QUESTION, le=50_000_000)] = 60  # per scenario
+    questions: Annotated[int, Field(ge=1, le=len(CATEGORIES))] = 4  # per scenario
 
     @model_validator(mode="after")
     def _room(self) -> Self:

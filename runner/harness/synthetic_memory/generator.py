@@ -43,7 +43,7 @@ CATEGORIES = {
     "7": "unanswerable",
 }
 UNANSWERABLE = "7"
-EVENTS_PER_QUESTION = 12  # what a question's group may need, with room to scatter it
+EVENTS_PER_QUESTION = 12  # as many as a question's group may need, with room to scatter it
 
 _SESSION_TURNS = 8
 _MOST_SESSIONS = 60

@@ -1,4 +1,4 @@
-"""The container of an Inspect log: one JSON document, or a ZIP of them whose parts are read one at a time."""
+"""Open an Inspect log: one JSON document, or a ZIP of them whose parts are read one at a time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from runner.data.fields import listed, mapping
-from runner.data.source import DOCUMENT, Source, decode_json, document
+from runner.data.json_document import decode_json
+from runner.data.result_file import DOCUMENT, ResultFile, read_document
 from runner.errors import DatasetError
 
 
-def open_log(file: Source) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
-    """The head of a log, and its samples one at a time.
+def open_log(file: ResultFile) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
+    """Read the head of a log, and its samples one at a time.
 
     Raises
     ------
@@ -21,13 +22,13 @@ def open_log(file: Source) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str
     """
     if zipfile.is_zipfile(file.path):
         return _zipped(file)
-    head = mapping(document(file, nan_is_null=True), file.name)
+    head = mapping(read_document(file, nan_is_null=True), file.name)
     items = listed(head.pop("samples", None), f"{file.name}, samples")
     places = ((f"{file.name}, sample {n}", item) for n, item in enumerate(items))
     return head, ((where, mapping(item, where)) for where, item in places)
 
 
-def _zipped(file: Source) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
+def _zipped(file: ResultFile) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
     try:
         archive = zipfile.ZipFile(file.path)
         names = archive.namelist()
@@ -48,8 +49,8 @@ def _zipped(file: Source) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str,
     return head, samples()
 
 
-def _member(archive: zipfile.ZipFile, name: str, file: Source) -> Any:
-    """One JSON file of the archive, never more of it than a document may have."""
+def _member(archive: zipfile.ZipFile, name: str, file: ResultFile) -> Any:
+    """Read one JSON file of the archive, never more of it than a document may have."""
     where = f"{file.name}, {name[:80]}"
     try:
         with archive.open(name) as part:

@@ -1,4 +1,4 @@
-"""What an import says of what it found: ids, missing questions, repeats, labels; one fact a line."""
+"""Lines about what an import found: ids, missing questions, repeats, labels; one fact per line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.imports import Results
 from runner.imports._shared.instrument import UNNAMED, Benchmark
-from runner.imports._shared.join import Question
+from runner.imports._shared.join import ImportedQuestion
 from runner.record.instrument import UNKNOWN
 from runner.stats.agreement import majority_label
 from runner.types import ABSTAIN, CORRECT, LABELS, STATUSES, WRONG
@@ -17,8 +17,10 @@ from runner.types import ABSTAIN, CORRECT, LABELS, STATUSES, WRONG
 _SHOWN: Final = 8  # words of a vocabulary
 
 
-def findings(arm: Results, about: Benchmark, questions: Sequence[Question], files: Sequence[Source]) -> list[str]:
-    """What the files of one arm hold, and where it differs from what they say of themselves."""
+def findings(
+    arm: Results, about: Benchmark, questions: Sequence[ImportedQuestion], files: Sequence[ResultFile]
+) -> list[str]:
+    """List what the files of one arm hold, and where it differs from what they say of themselves."""
     stated = arm.stated if len(files) == 1 else {}
     total = len(questions)
     census = ""
@@ -32,7 +34,7 @@ def findings(arm: Results, about: Benchmark, questions: Sequence[Question], file
         f"categories: {_categories(about, questions)}",
         *_parts(arm, files, total),
         _repeats(questions, stated),
-        f"labels: {counted(Counter(item.said for item in arm.given))}",
+        f"labels: {list_counts(Counter(item.said for item in arm.given))}",
         _accuracy(questions, stated),
     ]
     statuses = Counter(item.labels[-1] for item in questions if not set(item.labels) & set(LABELS))
@@ -51,15 +53,15 @@ def findings(arm: Results, about: Benchmark, questions: Sequence[Question], file
     return lines
 
 
-def known(rows: dict[str, Any], prompt: str) -> list[str]:
-    """What the instrument knows of the models, and which rows it does not know."""
+def list_unknown(rows: dict[str, Any], prompt: str) -> list[str]:
+    """List the models that the instrument knows, and the rows that it does not know."""
     models = [f"{role} {rows[f'{role}.model']}" for role in ("reader", "judge")]
     models += [f"the reader's prompt is called {prompt}"] if prompt else []
     unknown = [name for name, value in rows.items() if value == UNKNOWN]
     return [f"models: {', '.join(models)}", f"unknown: {', '.join(unknown)}"]
 
 
-def counted(counts: Counter[str]) -> str:
+def list_counts(counts: Counter[str]) -> str:
     """Words of a file with their numbers, the most frequent first."""
     shown = [f"'{word}' {n}" for word, n in counts.most_common(_SHOWN)]
     return ", ".join(shown) + (f", and {len(counts) - _SHOWN} other words" if len(counts) > _SHOWN else "")
@@ -69,7 +71,7 @@ def _statuses(counts: Counter[str]) -> str:
     return ", ".join(f"{n} {status}" for status, n in counts.most_common())
 
 
-def _categories(about: Benchmark, questions: Sequence[Question]) -> str:
+def _categories(about: Benchmark, questions: Sequence[ImportedQuestion]) -> str:
     counts = Counter(item.category for item in questions)
     if set(counts) == {UNNAMED}:
         return "none told"
@@ -78,8 +80,8 @@ def _categories(about: Benchmark, questions: Sequence[Question]) -> str:
     return ", ".join(f"{name} {counts[key]}" for name, key in zip(named, keys, strict=True))
 
 
-def _parts(arm: Results, files: Sequence[Source], total: int) -> Iterator[str]:
-    """What each of several files brings, and how many questions one of them lacks."""
+def _parts(arm: Results, files: Sequence[ResultFile], total: int) -> Iterator[str]:
+    """Yield what each of several files brings, and how many questions one of them lacks."""
     if len(files) < 2:
         return
     labelled = [item for item in arm.given if item.label in LABELS]
@@ -94,7 +96,7 @@ def _parts(arm: Results, files: Sequence[Source], total: int) -> Iterator[str]:
         yield f"WARNING: {total - everywhere} questions are not graded in each of these files"
 
 
-def _repeats(questions: Sequence[Question], stated: dict[str, int]) -> str:
+def _repeats(questions: Sequence[ImportedQuestion], stated: dict[str, int]) -> str:
     counts = Counter(len(item.labels) for item in questions)
     told = ", ".join(f"{repeats} for {n} questions" for repeats, n in sorted(counts.items()))
     if len(counts) == 1:
@@ -105,7 +107,7 @@ def _repeats(questions: Sequence[Question], stated: dict[str, int]) -> str:
     return f"repeats: {told}" + (f"; they disagree for {disagree}" if max(counts) > 1 else "")
 
 
-def _accuracy(questions: Sequence[Question], stated: dict[str, int]) -> str:
+def _accuracy(questions: Sequence[ImportedQuestion], stated: dict[str, int]) -> str:
     """Correct by majority, and by each repeat where all questions have as many."""
     graded = [item for item in questions if set(item.labels) & set(LABELS)]
     majority = Counter(majority_label(item.labels) for item in graded)

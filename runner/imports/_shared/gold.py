@@ -1,4 +1,4 @@
-"""What lies beside the result files: gold patches, and the dataset itself to compare with."""
+"""Lay gold patches over imported questions, and compare them with the dataset's own file."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from runner.errors import DatasetError, UsageError
 from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import Patch, read_patches
 from runner.harness.locomo_qa.audit import audit_patch
+from runner.harness.locomo_qa.conversations import BENCHMARK, NAMES
 from runner.imports._shared.instrument import Benchmark
-from runner.imports._shared.join import Question
-from runner.imports._shared.locomo import HARNESS, NAMES
+from runner.imports._shared.join import ImportedQuestion
 from runner.record.instrument import UNKNOWN
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Gold
 from runner.types import Question as Asked
 
 
-def patched(
-    files: Sequence[str], about: Benchmark, questions: Sequence[Question]
+def apply_patches(
+    files: Sequence[str], about: Benchmark, questions: Sequence[ImportedQuestion]
 ) -> tuple[dict[str, str], str, list[str]]:
-    """Gold patches laid over imported questions, which are not graded again.
+    """Lay gold patches over imported questions, which are not graded again.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def patched(
         When a patch cannot be read, was written for other data, or gives an answer that nobody graded against.
     """
     with faults_of(about.name):
-        if about.name == HARNESS:
+        if about.name == BENCHMARK:
             patches = read_patches(files, lambda where, entry: audit_patch(where, entry, NAMES))
         else:
             patches = read_patches(files)
@@ -55,7 +55,7 @@ def patched(
     return flags, patches.sha256, lines
 
 
-def _flag(patch: Patch, item: Question) -> str:
+def _flag(patch: Patch, item: ImportedQuestion) -> str:
     where = f"the gold patch of {patch.id}"
     answers = item.gold.answers if item.gold is not None else ()
     if patch.question is not None and item.question is not None and patch.question != item.question:
@@ -72,7 +72,9 @@ def _flag(patch: Patch, item: Question) -> str:
     return GOLD_EXCLUDED if patch.action == "exclude" else GOLD_FIXED
 
 
-def compared(path: str, about: Benchmark, questions: Sequence[Question]) -> tuple[dict[str, Any], list[str]]:
+def compare_dataset(
+    path: str, about: Benchmark, questions: Sequence[ImportedQuestion]
+) -> tuple[dict[str, Any], list[str]]:
     """Hold every question, gold and category against the dataset's own file, and fill in what the results leave out.
 
     Returns
@@ -107,7 +109,7 @@ def compared(path: str, about: Benchmark, questions: Sequence[Question]) -> tupl
     return rows, [f"dataset {Path(path).name}: questions, gold and categories agree, sha256 {info.sha256[:12]}"]
 
 
-def _same(item: Question, known: Mapping[str, Asked]) -> None:
+def _same(item: ImportedQuestion, known: Mapping[str, Asked]) -> None:
     there = known.get(item.id)
     if there is None:
         raise DatasetError(f"--dataset: it has no question {item.id}; these are results of other data")

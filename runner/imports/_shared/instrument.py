@@ -9,23 +9,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 import runner
 from runner import harness as harnesses
 from runner.config import HarnessConfig
 from runner.errors import ConfigError, DatasetError
 from runner.imports import Results
-from runner.imports._shared.join import Question
+from runner.imports._shared.join import ImportedQuestion
 from runner.record import instrument as instruments
+from runner.record.files import CensusCounts, HarnessFacts, Instrument
 from runner.record.id_set import IdSet
 from runner.record.rundir import FORMAT
 
 IMPORTED: Final = "imported"  # a system, a provider, and the name of a benchmark that no format tells
+_TOLD: Final = ("name", "synthetic", "cluster", "categories", "comparable", "headline")  # of a harness, by results
 UNNAMED: Final = "all"  # the category of questions without one
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What the questions belong to: categories by id, which of them the headline counts, what a cluster is."""
+    """A benchmark as an import knows it: categories by id, which of them the headline counts, what a cluster is."""
 
     name: str
     categories: dict[str, str]
@@ -34,8 +38,8 @@ class Benchmark:
     synthetic: bool = False
 
 
-def benchmark(name: str, cluster: str, questions: Sequence[Question]) -> Benchmark:
-    """The benchmark of that name; the categories of ``questions`` become its ids.
+def describe_benchmark(name: str, cluster: str, questions: Sequence[ImportedQuestion]) -> Benchmark:
+    """Return the benchmark of that name; the categories of ``questions`` become its ids.
 
     A harness that exists here says which categories there are and which are comparable. Without one, the categories
     are those of the files, and all of them count.
@@ -68,8 +72,10 @@ def benchmark(name: str, cluster: str, questions: Sequence[Question]) -> Benchma
     return Benchmark(name, categories, sorted({*built.comparable, *unnamed}), built.cluster, built.synthetic)
 
 
-def instrument(about: Benchmark, arm: Results, questions: Sequence[Question], known: dict[str, Any]) -> dict[str, Any]:
-    """``instrument.json`` of an imported arm.
+def instrument(
+    about: Benchmark, arm: Results, questions: Sequence[ImportedQuestion], known: dict[str, Any]
+) -> Instrument:
+    """Return the instrument of an imported arm.
 
     Parameters
     ----------
@@ -106,30 +112,36 @@ def instrument(about: Benchmark, arm: Results, questions: Sequence[Question], kn
     if arm.scorer and not arm.judge:
         rows["judge.model"] = f"scorer:{arm.scorer}"
     rows |= known
-    return {
-        "format": FORMAT,
-        "runner": runner.__version__,
-        "rows": rows,
-        "fakes": arm.fakes,
-        "harness": {
-            "name": about.name,
-            "synthetic": about.synthetic,
-            "cluster": about.cluster,
-            "categories": about.categories,
-            "comparable": about.comparable,
-            "headline": "accuracy_abstain_wrong",
-        },
-        "census": {
-            "questions": len(questions),
-            "scenarios": len({item.cluster for item in questions}),
-            "clusters": len({item.cluster for item in questions}),
-            "events": 0,
-            "by_category": dict(Counter(item.category for item in questions)),
-        },
-    }
+    return Instrument(
+        format=FORMAT,
+        runner=runner.__version__,
+        rows=rows,
+        fakes=arm.fakes,
+        harness=HarnessFacts(
+            name=about.name,
+            synthetic=about.synthetic,
+            cluster=about.cluster,
+            categories=about.categories,
+            comparable=about.comparable,
+            headline="accuracy_abstain_wrong",
+        ),
+        census=CensusCounts(
+            questions=len(questions),
+            scenarios=len({item.cluster for item in questions}),
+            clusters=len({item.cluster for item in questions}),
+            by_category=dict(Counter(item.category for item in questions)),
+        ),
+    )
 
 
-def content_of(questions: Sequence[Question]) -> str | None:
+def written(instrument: Instrument) -> dict[str, Any]:
+    """Return what ``instrument.json`` of an imported arm holds: nothing that no result file tells."""
+    plain: dict[str, Any] = msgspec.to_builtins(instrument)
+    del plain["conformance"]
+    return {**plain, "harness": {name: plain["harness"][name] for name in _TOLD}}
+
+
+def content_of(questions: Sequence[ImportedQuestion]) -> str | None:
     """Digest of what was asked and what was right, whatever the order; ``None`` where a file does not tell all of it.
 
     Sha256 over one line of JSON a question, ``[id, question, gold answers, abstain]``, sorted by id. Two imports of the

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct, field
 
-from runner.data.source import Source
+from runner.data.result_file import ResultFile
 from runner.errors import DatasetError
 from runner.imports import Given
 from runner.types import Gold
@@ -18,7 +18,7 @@ T = TypeVar("T")
 _LAST: Final = 1 << 62
 
 
-class Question(Struct, kw_only=True):
+class ImportedQuestion(Struct, kw_only=True):
     """One question of an arm with every answer to it, repeats in order."""
 
     id: str
@@ -31,7 +31,7 @@ class Question(Struct, kw_only=True):
     reasons: list[str] = field(default_factory=list)
 
 
-def joined(given: Sequence[Given], files: Sequence[Source]) -> list[Question]:
+def join_answers(given: Sequence[Given], files: Sequence[ResultFile]) -> list[ImportedQuestion]:
     """Questions in order of first sight.
 
     One question answered in several files is answered again: a repeat. In one file it is an error, unless the file
@@ -48,7 +48,7 @@ def joined(given: Sequence[Given], files: Sequence[Source]) -> list[Question]:
     return [_question(name, items, files) for name, items in by_id.items()]
 
 
-def _question(name: str, items: list[Given], files: Sequence[Source]) -> Question:
+def _question(name: str, items: list[Given], files: Sequence[ResultFile]) -> ImportedQuestion:
     places = Counter((item.file, item.repeat) for item in items)
     for (file, repeat), count in places.items():
         if count > 1:
@@ -58,7 +58,7 @@ def _question(name: str, items: list[Given], files: Sequence[Source]) -> Questio
                 f"repeat each is"
             )
     items.sort(key=lambda item: (item.file, _order(item.repeat)))
-    return Question(
+    return ImportedQuestion(
         id=name,
         cluster=_one(name, "cluster", (item.cluster for item in items if item.cluster)) or name,
         category=_one(name, "category", (item.category for item in items if item.category)) or "",
@@ -89,5 +89,5 @@ def _shown(value: object) -> str:
 
 
 def _order(repeat: str) -> tuple[int, str]:
-    """Numbers by value, words after them."""
+    """Return a sort key: numbers by value, words after them."""
     return (int(repeat), "") if repeat.isascii() and repeat.isdigit() and len(repeat) < 19 else (_LAST, repeat)

@@ -1,4 +1,4 @@
-"""A label in another harness's words, as ours. Nothing is graded here."""
+"""Read a label in another harness's words as one of ours. Nothing is graded here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISSING: Final = "missing"
 
 
 def label_of(value: object) -> tuple[str, str]:
-    """A label and what the file said.
+    """Return a label and its wording in the file.
 
     A truth value, 1 or 0, or a text whose first word is one that judges use: ``yes``, ``"Yes."``, ``no, because …``.
     Only the first word counts: "not correct" is no label, and neither is "yes" somewhere in a sentence.
@@ -44,10 +44,10 @@ def label_of(value: object) -> tuple[str, str]:
         return JUDGE_ERROR, MISSING
     found = _FIRST.match(value)
     label = _WORDS.get(found[1].lower(), JUDGE_UNPARSEABLE) if found else JUDGE_UNPARSEABLE
-    return label, short(value)
+    return label, shorten(value)
 
 
-def short(value: str) -> str:
-    """The start of a text on one line, as a vocabulary shows it."""
+def shorten(value: str) -> str:
+    """Return the start of a text on one line, as a vocabulary shows it."""
     line = " ".join(value.split())
     return line if len(line) <= 24 else line[:23] + "…"

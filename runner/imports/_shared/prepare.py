@@ -1,4 +1,4 @@
-"""From result files to arms that are ready to be written. Nothing is written here."""
+"""Make result files into arms that are ready to be written. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any, Final
 
 from runner.config import load
 from runner.data.fields import slug
-from runner.data.source import Source, source
+from runner.data.result_file import ResultFile, open_result_file
 from runner.errors import DatasetError, Remedy, UsageError
 from runner.experiment.grade import conclude
 from runner.imports import Format, Results
-from runner.imports._shared.findings import counted, findings, known
-from runner.imports._shared.gold import compared, patched
-from runner.imports._shared.instrument import IMPORTED, Benchmark, benchmark, instrument
-from runner.imports._shared.join import Question, joined
+from runner.imports._shared.findings import findings, list_counts, list_unknown
+from runner.imports._shared.gold import apply_patches, compare_dataset
+from runner.imports._shared.instrument import IMPORTED, Benchmark, describe_benchmark, instrument
+from runner.imports._shared.join import ImportedQuestion, join_answers
+from runner.record.files import Instrument
 from runner.types import JUDGE_UNPARSEABLE, LABELS, Gold, Label, Row, Texts
 
 _ADVICE: Final = {
@@ -31,8 +32,8 @@ _ADVICE: Final = {
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a person asks of an import, whatever the format.
+class ImportRequest:
+    """The options of an import that every format has.
 
     Attributes
     ----------
@@ -56,19 +57,19 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Arm:
+class PreparedArm:
     """One arm, ready to be written; ``lines`` say what was found."""
 
     name: str
     config: dict[str, Any]
-    instrument: dict[str, Any]
+    instrument: Instrument
     rows: list[Row]
     texts: list[Texts]
     source: dict[str, Any]
     lines: list[str]
 
 
-def prepared(form: Format, words: Sequence[str], wanted: Wanted) -> list[Arm]:
+def prepare_arms(form: Format, words: Sequence[str], wanted: ImportRequest) -> list[PreparedArm]:
     """Read result files into arms.
 
     Raises
@@ -76,7 +77,7 @@ def prepared(form: Format, words: Sequence[str], wanted: Wanted) -> list[Arm]:
     UsageError
         When a file cannot be read or is not what it should be, or holds another number of questions than expected.
     """
-    files = [source(word) for word in words]
+    files = [open_result_file(word) for word in words]
     seen: dict[str, str] = {}
     for file in files:
         if file.sha256 in seen:
@@ -103,10 +104,10 @@ def _advice() -> Iterator[None]:
         raise DatasetError(f"{error}{_ADVICE[error.remedy]}") from None
 
 
-def _arm(form: Format, arm: Results, files: Sequence[Source], wanted: Wanted, name: str) -> Arm:
-    questions = joined(arm.given, files)
-    _understood(arm, questions)
-    about = benchmark(wanted.harness or arm.harness or IMPORTED, arm.cluster, questions)
+def _arm(form: Format, arm: Results, files: Sequence[ResultFile], wanted: ImportRequest, name: str) -> PreparedArm:
+    questions = join_answers(arm.given, files)
+    _require_labels(arm, questions)
+    about = describe_benchmark(wanted.harness or arm.harness or IMPORTED, arm.cluster, questions)
     if wanted.expect is not None and wanted.expect != len(questions):
         raise UsageError(
             f"{name}: {len(questions)} questions, and --expect says {wanted.expect}; find those that are missing, or "
@@ -115,13 +116,13 @@ def _arm(form: Format, arm: Results, files: Sequence[Source], wanted: Wanted, na
     proven: dict[str, Any] = {}
     beside: list[str] = []
     if wanted.dataset is not None:
-        proven, beside = compared(wanted.dataset, about, questions)
+        proven, beside = compare_dataset(wanted.dataset, about, questions)
     flags: dict[str, str] = {}
     if wanted.patches:
-        flags, proven["dataset.patches"], told = patched(wanted.patches, about, questions)
+        flags, proven["dataset.patches"], told = apply_patches(wanted.patches, about, questions)
         beside += told
     recorded = instrument(about, arm, questions, proven)
-    return Arm(
+    return PreparedArm(
         name=name,
         config=_config(name, about, arm, max(len(item.labels) for item in questions)),
         instrument=recorded,
@@ -136,12 +137,12 @@ def _arm(form: Format, arm: Results, files: Sequence[Source], wanted: Wanted, na
             *findings(arm, about, questions, files),
             *arm.lines,
             *beside,
-            *known(recorded["rows"], arm.prompt),
+            *list_unknown(recorded.rows, arm.prompt),
         ],
     )
 
 
-def _understood(arm: Results, questions: Sequence[Question]) -> None:
+def _require_labels(arm: Results, questions: Sequence[ImportedQuestion]) -> None:
     """Refuse an arm in which no label is one: the wrong column, or another format.
 
     Raises
@@ -151,11 +152,11 @@ def _understood(arm: Results, questions: Sequence[Question]) -> None:
     """
     labels = {label for item in questions for label in item.labels}
     if JUDGE_UNPARSEABLE in labels and not labels & set(LABELS):
-        said = counted(Counter(item.said for item in arm.given))
+        said = list_counts(Counter(item.said for item in arm.given))
         raise DatasetError(f"no label is understood, the files say: {said}; is this the right format, or column?")
 
 
-def _row(item: Question, flag: str | None) -> Row:
+def _row(item: ImportedQuestion, flag: str | None) -> Row:
     pairs = zip(item.labels, item.reasons, strict=True)
     conclusion = conclude([Label(value=value, reason=reason) for value, reason in pairs])
     return Row(
@@ -171,7 +172,7 @@ def _row(item: Question, flag: str | None) -> Row:
     )
 
 
-def _texts(item: Question) -> Texts:
+def _texts(item: ImportedQuestion) -> Texts:
     return Texts(
         id=item.id,
         question=item.question or "",
@@ -182,7 +183,7 @@ def _texts(item: Question) -> Texts:
 
 
 def _config(name: str, about: Benchmark, arm: Results, repeats: int) -> dict[str, Any]:
-    """A config as a run records it, every key with its value.
+    """Return a config as a run records it, every key with its value.
 
     Raises
     ------

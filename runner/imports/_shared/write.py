@@ -1,4 +1,4 @@
-"""An imported arm as a run directory: whole, or nothing."""
+"""Write an imported arm as a run directory: whole, or nothing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 from runner.analysis.summary import summarise
 from runner.config import cache_dir
 from runner.errors import RecordError, UsageError
-from runner.imports._shared.prepare import Arm
+from runner.imports._shared.instrument import written
+from runner.imports._shared.prepare import PreparedArm
 from runner.record import journal, provenance
 from runner.record.rundir import RunDir
 from runner.types import Row, Texts
 
 
-def write(arms: Sequence[Arm], target: Path) -> list[Path]:
+def write(arms: Sequence[PreparedArm], target: Path) -> list[Path]:
     """Write run directories: one arm into ``target`` itself, several into folders of it.
 
     Raises
@@ -37,17 +38,17 @@ def write(arms: Sequence[Arm], target: Path) -> list[Path]:
         return paths
 
 
-def _write(arm: Arm, path: Path) -> None:
+def _write(arm: PreparedArm, path: Path) -> None:
     run = RunDir(path)
     begun = provenance.start()
     run.create(arm.config, cache_dir())
     try:
-        run.write_json("instrument.json", arm.instrument)
+        run.write_json("instrument.json", written(arm.instrument))
         _journal(run.texts_path, arm.texts)
         _journal(run.rows_path, arm.rows)
         sitting = {**begun, "ended": provenance.now()}
         run.write_json("provenance.json", {"import": arm.source, "found": arm.lines, "sittings": [sitting]})
-        run.write_json("summary.json", {"state": "complete", "reason": "", **summarise(run, arm.instrument)})
+        run.write_summary(summarise(run, arm.instrument), "complete")
     finally:
         run.release()
 
@@ -63,7 +64,7 @@ def _journal(path: Path, items: Sequence[Row] | Sequence[Texts]) -> None:
 
 @contextmanager
 def _fresh(target: Path) -> Iterator[None]:
-    """A folder that is not there yet, or empty; left as it was when something goes wrong."""
+    """Make a folder that is not there yet, or take an empty one; leave it as it was when something goes wrong."""
     try:
         made = [folder for folder in (target, *target.parents) if not folder.exists()]
         if target not in made and (not target.is_dir() or any(target.iterdir())):

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from runner.config import Strict
+from runner.data.strict_json import refuse_constant
 from runner.errors import ConfigError
 from runner.http import HttpFault, Policy, Reply, Throttle, call, is_loopback, start_of, throttle_of, unusable
 from runner.safe import hide_value_of, mask
@@ -58,11 +59,13 @@ def url_problems(url: str, key: str) -> list[str]:
         good = good and url.isprintable() and not any(char.isspace() for char in url)
         (parts.hostname or "").encode("idna")  # what no resolver could look up
     except ValueError:
-        return [f"{key}: '{start_of(mask(url), 120)}' is no http(s) URL; write http://127.0.0.1:8080"]
+        return [f"{key}: '{start_of(mask(url), 120)}' is not an http(s) URL; write http://127.0.0.1:8080"]
     if parts.username is not None or parts.password is not None:
         return [f"{key}: holds a credential; name an environment variable in arm.settings.auth.env instead"]
     if not good or parts.query or parts.fragment:
-        return [f"{key}: '{start_of(mask(url), 120)}' is no http(s) URL without a query; write http://127.0.0.1:8080"]
+        return [
+            f"{key}: '{start_of(mask(url), 120)}' is not an http(s) URL without a query; write http://127.0.0.1:8080"
+        ]
     return []
 
 
@@ -91,7 +94,7 @@ def header_problems(headers: Mapping[str, str], key: str) -> list[str]:
     found = []
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
-            found.append(f"{key}: '{start_of(name, 40)}' is no name of a header")
+            found.append(f"{key}: '{start_of(name, 40)}' is not a name of a header")
         elif name.lower() in _FRAMING:
             found.append(f"{key}.{name}: is said by every request itself; leave it out")
         elif not (value.isascii() and value.isprintable()):
@@ -173,7 +176,7 @@ class HttpClient:
         except httpx2.ConnectError as error:
             raise BridgeError(f"cannot reach {mask(self.url)} ({_cause(error)}); start the server") from None
         except UnicodeError as error:
-            raise BridgeError(f"{mask(self.url)} is no address that can be looked up ({_cause(error)})") from None
+            raise BridgeError(f"{mask(self.url)} is not an address that can be looked up ({_cause(error)})") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             what = "broke the connection before the answer was whole"
             raise BridgeError(f"{method} {self._at(path)}: {what} ({_cause(error)})") from None
@@ -217,11 +220,11 @@ def json_of(reply: Reply, where: str) -> Any:
     if not reply.body.strip():
         raise BridgeError(f"{where} answers with an empty body (HTTP {reply.status})")
     try:
-        return json.loads(reply.body, parse_constant=_no_constant)
+        return json.loads(reply.body, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         kind = reply.headers.get("content-type", "").partition(";")[0]
         raise BridgeError(
-            f"{where} answers with what is no JSON ({kind or 'no content type'}): {start_of(reply.body)}"
+            f"{where} answers with something that is not JSON ({kind or 'no content type'}): {start_of(reply.body)}"
         ) from None
 
 
@@ -229,10 +232,6 @@ def is_page(reply: Reply) -> bool:
     """Return whether an answer is a page for people (a proxy's, a login's), whatever its status says."""
     kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind in ("text/html", "application/xhtml+xml")
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _cause(error: BaseException) -> str:

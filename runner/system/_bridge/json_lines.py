@@ -12,8 +12,9 @@ import asyncio
 import itertools
 import json
 import logging
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
+from runner.data.strict_json import refuse_constant
 from runner.http import start_of
 from runner.process import exit_of
 from runner.safe import mask
@@ -116,7 +117,7 @@ class JsonLinesClient:
                 first, *others = chunk.split(b"\n")
                 line += first
                 for other in others:
-                    self._take(bytes(line))
+                    self._receive(bytes(line))
                     line = bytearray(other)
                 if len(line) > LINE_MAX:
                     self._condemn(f"printed a line of more than {LINE_MAX // 1_000_000} MB and was killed")
@@ -130,15 +131,17 @@ class JsonLinesClient:
             await self._served.kill()
             self._listening.cancel()
 
-    def _take(self, line: bytes) -> None:
+    def _receive(self, line: bytes) -> None:
         if self.why or not line.strip():
             return None
         try:
-            answer = json.loads(line, parse_constant=_no_constant)
+            answer = json.loads(line, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
-            return self._stray(f"printed on stdout what is no JSON (use stderr for everything else): {start_of(line)}")
+            return self._stray(
+                f"printed on stdout something that is not JSON (use stderr for everything else): {start_of(line)}"
+            )
         if not isinstance(answer, dict):
-            return self._stray(f"answered with JSON that is no object: {start_of(line)}")
+            return self._stray(f"answered with JSON that is not an object: {start_of(line)}")
         number = answer.get("id")
         if number is None:
             if len(self._waiting) == 1 and not self._given_up:
@@ -194,7 +197,3 @@ def _refusal(answer: Answer) -> str:
     if answer.get("ok") is not False:
         return f'the answer has no "ok": true, but {start_of(json.dumps(answer), 120)}'
     return start_of(error, 300) if isinstance(error, str) and error.strip() else "refused without saying why"
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")

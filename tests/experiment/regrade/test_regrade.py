@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runner.analysis.summary import summary_of
 from runner.config import ModelConfig, load
 from runner.errors import ConfigError, RecordError, Refused, RunnerError, Stopped, UsageError
 from runner.experiment import regrade
@@ -88,21 +89,22 @@ def test_what_was_recorded_stays_and_the_labels_are_new(tmp_path: Path) -> None:
         assert text["reasons"] == ["by strict"]
         assert row["label"] == ("CORRECT" if text["answers"][0].startswith("plain") else "WRONG")
     summary = run.summary()
-    assert summary["state"] == "complete"
+    assert summary is not None
+    assert summary.state == "complete"
     # Only the judge's calls are spent: the reader's and the search's were, once.
-    assert {stage: spent["calls"] for stage, spent in summary["usage"].items()} == {"search": 0, "judge": 12}
-    assert summary["groups"]["overall_comparable"]["accuracy_abstain_wrong"] == pytest.approx(4 / 12)
+    assert {stage: spent.calls for stage, spent in summary.usage.items()} == {"search": 0, "judge": 12}
+    assert summary.groups["overall_comparable"]["accuracy_abstain_wrong"] == pytest.approx(4 / 12)
 
 
 def test_the_instrument_is_the_sources_with_another_judge(tmp_path: Path) -> None:
     source = write_source(tmp_path / "src", plain_items(2, 0, 2), fakes=["reader r", "judge old"])
     run = regraded(tmp_path / "new", values_of(source, FAKE))
     then, now = RunDir(source).instrument(), run.instrument()
-    changed = {name for name, value in now["rows"].items() if then["rows"][name] != value}
+    changed = {name for name, value in now.rows.items() if then.rows[name] != value}
     assert changed == {"judge.model", "judge.params", "judge.rubric"}
-    assert now["rows"]["judge.model"] == "fake:lexical"
-    assert now["fakes"] == ["reader r", "judge lexical_fake"]
-    assert (now["census"], now["harness"]) == (then["census"], then["harness"])
+    assert now.rows["judge.model"] == "fake:lexical"
+    assert now.fakes == ["reader r", "judge lexical_fake"]
+    assert (now.census, now.harness) == (then.census, then.harness)
     told = run.read_json("provenance.json")["source"]
     assert told["run"] == "src"
     assert told["judge"]["judge.model"] == "imported:their-judge"
@@ -170,7 +172,7 @@ def test_every_repeat_and_every_kind_of_failure(tmp_path: Path) -> None:
     assert texts_of(run.path)["c0/6"]["answers"] == ["loose graded three times"] * 3
     assert texts_of(run.path)["c0/1"]["reasons"] == ["by lenient", "old reason", "by lenient"]
     assert "c0/5" not in texts_of(run.path)
-    assert run.summary()["left"] == 0
+    assert summary_of(run, run.instrument()).left == 0
 
 
 def test_the_judges_own_abstention_rubric_grades_questions_without_an_answer(tmp_path: Path) -> None:
@@ -202,12 +204,12 @@ def test_faults_are_statuses_and_are_asked_again_only_where_there_is_an_answer(t
         stub.state.answer, stub.state.reply = None, "no label at all"
         regraded(run.path, values, retry_errors=True)
         assert stub.state.requests == seen + 2
-        assert run.summary()["statuses"] == {"ok": 4, "judge_unparseable": 2, "reader_error": 1}
+        assert summary_of(run, run.instrument()).statuses == {"ok": 4, "judge_unparseable": 2, "reader_error": 1}
         stub.state.answer = by_rule
         regraded(run.path, values, retry_errors=True)
         assert stub.state.requests == seen + 4
-    assert run.summary()["statuses"] == {"ok": 6, "reader_error": 1}
-    assert run.summary()["groups"]["overall_comparable"]["correct"] == 6
+    assert summary_of(run, run.instrument()).statuses == {"ok": 6, "reader_error": 1}
+    assert summary_of(run, run.instrument()).groups["overall_comparable"]["correct"] == 6
 
 
 def test_a_budget_stops_cleanly_and_a_changed_source_is_refused(tmp_path: Path) -> None:
@@ -232,7 +234,7 @@ def test_a_budget_stops_cleanly_and_a_changed_source_is_refused(tmp_path: Path) 
             regraded(tmp_path / "new", values_of(source, chat(stub.url, "lenient")))
         run = regraded(tmp_path / "new", values_of(source, judge))
         assert stub.state.requests == 8
-    assert run.summary()["state"] == "complete"
+    assert run.read_json("summary.json")["state"] == "complete"
 
 
 def test_a_price_is_needed_for_a_money_budget(tmp_path: Path) -> None:
@@ -348,11 +350,11 @@ def test_a_sampled_run_pins_its_own_slice(tmp_path: Path) -> None:
     )
     run = regraded(tmp_path / "new", values_of(source, FAKE, sample=10))
     other = regraded(tmp_path / "other", values_of(source, FAKE, sample=10, seed=8))
-    rows = run.instrument()["rows"]
+    rows = run.instrument().rows
     assert rows["slice.questions"] == len(rows_of(run.path)) == 10
-    assert rows["slice.sha256"] != other.instrument()["rows"]["slice.sha256"]
-    assert run.instrument()["census"]["by_category"] == {"1": 5, "2": 5}
-    assert run.summary()["state"] == "complete"
+    assert rows["slice.sha256"] != other.instrument().rows["slice.sha256"]
+    assert run.instrument().census.by_category == {"1": 5, "2": 5}
+    assert run.read_json("summary.json")["state"] == "complete"
     from runner.config import GateConfig
     from runner.gate import open_arm
 

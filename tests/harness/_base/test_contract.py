@@ -13,11 +13,13 @@ import yaml
 from runner.analysis.metrics import Metrics
 from runner.config import HarnessConfig, ModelConfig, SliceConfig, conf_dir
 from runner.errors import ConfigError
-from runner.harness import build, find, names
+from runner.harness import build, find, shipped
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import CORRECT, KINDS, LABELS, Hit, LabelF1, Scenario
-from tests.support.harness_samples import SAMPLES, Sample, given_to_a_system
+from tests.support.harness_samples import SAMPLES
+from tests.support.harness_samples.sample import Sample
+from tests.support.recording_system import given_to_a_system
 
 
 @pytest.fixture
@@ -108,7 +110,7 @@ def every(scenarios: Sequence[Scenario]) -> list:
 
 
 def test_every_shipped_harness_has_a_sample() -> None:
-    assert set(names()) <= {name.split()[0] for name in SAMPLES}
+    assert set(shipped()) <= {name.split()[0] for name in SAMPLES}
 
 
 def test_scenarios_are_a_stream_and_the_same_each_time(sample: Sample) -> None:

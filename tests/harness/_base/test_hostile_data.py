@@ -17,19 +17,13 @@ from runner.data.tables import rows
 from runner.errors import DatasetError
 from runner.harness import Harness, build
 from runner.harness._base.gold_patches import read_patches
-from tests.support.harness_samples import (
-    SAMPLES,
-    beam_messages,
-    beam_questions,
-    dialogue_pair,
-    dialogue_pairs,
-    longmemeval_item,
-    mab_chats,
-    mab_row,
-    membench_qa,
-    membench_seen,
-    msc_row,
-)
+from tests.support.harness_samples import SAMPLES
+from tests.support.harness_samples.beam import beam_messages, beam_questions
+from tests.support.harness_samples.dialogue_consistency import dialogue_pair, dialogue_pairs
+from tests.support.harness_samples.longmemeval import longmemeval_item
+from tests.support.harness_samples.membench import membench_qa, membench_seen
+from tests.support.harness_samples.memoryagentbench import mab_chats, mab_row
+from tests.support.harness_samples.msc_dmr import msc_row
 
 
 def harness_at(name: str, path: Path, patches: list[str] | None = None, **settings: Any) -> Harness:

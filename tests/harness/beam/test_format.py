@@ -18,7 +18,7 @@ from runner.harness.beam import SINGLE_EVENT, Beam
 from runner.llm import Request
 from runner.llm.judge import Judge
 from runner.types import GOLD_EXCLUDED, Completion, Hit, Question, Scenario
-from tests.support.harness_samples import beam, beam_chat, beam_messages, beam_plans, beam_questions, beam_rows
+from tests.support.harness_samples.beam import beam, beam_chat, beam_messages, beam_plans, beam_questions, beam_rows
 
 
 @pytest.fixture

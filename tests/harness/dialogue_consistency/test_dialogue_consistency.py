@@ -15,7 +15,7 @@ from runner.errors import ConfigError, DatasetError
 from runner.harness import build
 from runner.harness.dialogue_consistency import DialogueConsistency
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Scenario
-from tests.support.harness_samples import dialogue_pair, dialogue_pairs
+from tests.support.harness_samples.dialogue_consistency import dialogue_pair, dialogue_pairs
 
 NAME = "dialogue_nli_test.jsonl"
 

@@ -16,7 +16,7 @@ from runner.harness.longmemeval import LongMemEval, alternatives
 from runner.llm import Request
 from runner.llm.judge import Judge
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Completion, Hit, Question
-from tests.support.harness_samples import longmemeval_item, longmemeval_update
+from tests.support.harness_samples.longmemeval import longmemeval_item, longmemeval_update
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from runner.config import HarnessConfig, SliceConfig
 from runner.harness import build
 from runner.harness.longmemeval.format import ABSTENTION, TYPES
-from tests.support.harness_samples import given_to_a_system
+from tests.support.recording_system import given_to_a_system
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from runner.harness import build
 from runner.harness.membench import MemBench, size
 from runner.llm.reader import Reader
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Question, Scenario
-from tests.support.harness_samples import membench_data, membench_qa, membench_seen, membench_talked
+from tests.support.harness_samples.membench import membench_data, membench_qa, membench_seen, membench_talked
 
 
 def harness_at(path: Path, patches: list[str] | None = None, **settings: Any) -> MemBench:

@@ -19,7 +19,7 @@ from runner.harness.memoryagentbench.rules import answer_given, contains, matche
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Question, Scenario
-from tests.support.harness_samples import MAB_MOVIES, mab_chats, mab_row, mab_rows, memoryagentbench
+from tests.support.harness_samples.memoryagentbench import MAB_MOVIES, mab_chats, mab_row, mab_rows, memoryagentbench
 
 READER = ModelConfig(name="fake", provider="fake", model="extractive", prompt="locomo_qa")
 

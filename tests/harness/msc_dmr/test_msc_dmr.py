@@ -17,7 +17,7 @@ from runner.llm import Request
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import GOLD_EXCLUDED, Completion, Hit, Question, Scenario
-from tests.support.harness_samples import msc_row
+from tests.support.harness_samples.msc_dmr import msc_row
 
 SPEAKER_1, SPEAKER_2 = "Speaker 1", "Speaker 2"
 

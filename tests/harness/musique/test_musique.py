@@ -15,7 +15,7 @@ from runner.errors import DatasetError
 from runner.harness import build
 from runner.harness.musique import MuSiQue
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Hit, Question, Scenario
-from tests.support.harness_samples import musique_row
+from tests.support.harness_samples.musique import musique_row
 
 NOTHING = "NOT MENTIONED"
 

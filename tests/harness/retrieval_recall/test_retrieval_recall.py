@@ -24,7 +24,8 @@ from runner.system import Capabilities, MemorySystem, Opening, Provenance
 from runner.system.none import SYSTEM as NoMemory
 from runner.types import Hit, Query, Question, Retrieval, Scenario
 from tests.conftest import runs_in
-from tests.support.harness_samples import MEMORIES, Silent, labels, relied_on
+from tests.support.harness_samples.retrieval_recall import MEMORIES, labels, relied_on
+from tests.support.recording_system import Silent
 
 CORPUS = "\n".join(json.dumps(item) for item in MEMORIES)
 

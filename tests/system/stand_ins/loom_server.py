@@ -103,6 +103,7 @@ def answer(state: State, method: str, path: str, body: Any, token: str) -> tuple
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else an answer waits 40 ms for an acknowledgement
     state: State
 
     def log_message(self, *_: Any) -> None:

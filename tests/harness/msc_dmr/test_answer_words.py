@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.score.answer_words import answer_recall, content_words
+from runner.harness.msc_dmr.answer_words import answer_recall, content_words
 
 
 @pytest.mark.parametrize(

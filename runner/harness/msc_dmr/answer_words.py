@@ -41,5 +41,5 @@ def answer_recall(text: str, golds: Sequence[str]) -> float | None:
     wanted = [words for words in (content_words(gold) for gold in golds) if words]
     if not wanted:
         return None
-    held = frozenset(rouge_tokens(text))
-    return max(len(words & held) / len(words) for words in wanted)
+    present = frozenset(rouge_tokens(text))
+    return max(len(words & present) / len(words) for words in wanted)
