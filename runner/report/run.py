@@ -13,12 +13,12 @@ from runner.analysis.smoke import smoke_of
 from runner.analysis.summary import ALL, COMPARABLE, summary_of
 from runner.early_stop.watch import watch_entries
 from runner.experiment.prepare import PreparedExperiment
-from runner.experiment.search import SOURCES_UNTOLD
 from runner.harness._base.report import figure
 from runner.record.files import Figures, Instrument, Summary
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
 from runner.score.lexical_answers import PREFIXES, WARNING
+from runner.types import SOURCES_UNTOLD
 
 _UNDECLARED = "capabilities_undeclared"  # the flag of a row whose system left something to be assumed
 

@@ -34,9 +34,8 @@ def test_f1_by_category_of_answers_that_name_one(tmp_path: Path) -> None:
     named = ["a", "a", "b", "b", "b", "none", "a", "c", "b"]
     rows = []
     for number, (true, said) in enumerate(zip(truth, named, strict=True)):
-        row = answered(number, true == said, category=true)
-        row.metrics |= {f"said_{name}": float(said == name) for name in "abc"}
-        rows.append(row)
+        metrics = {f"said_{name}": float(said == name) for name in "abc"}
+        rows.append(answered(number, true == said, category=true, metrics=metrics))
     run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
     recorded = run.instrument()
     recorded.harness.comparable, recorded.harness.classifies = ["a", "b", "c"], True
@@ -66,9 +65,8 @@ def test_pairs_are_scored_together(tmp_path: Path) -> None:
     for number, (answerable, f1, seen) in enumerate(
         [("yes", 0.5, 1.0), ("no", 1.0, 1.0), ("yes", 1.0, 1.0), ("no", 0.0, 0.0), ("yes", 1.0, 1.0)]
     ):
-        row = answered(number, True, cluster=number // 2, tags={"answerable": answerable})
-        row.metrics |= {"answer_sufficiency_f1": f1, "sufficiency": seen}
-        rows.append(row)
+        metrics = {"answer_sufficiency_f1": f1, "sufficiency": seen}
+        rows.append(answered(number, True, cluster=number // 2, tags={"answerable": answerable}, metrics=metrics))
     run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
     recorded = run.instrument()
     recorded.harness.paired = True

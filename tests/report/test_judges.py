@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from runner.analysis.judge_table import JudgeTable, judge_table, judge_tables, runs_by_answers
@@ -119,7 +120,7 @@ def test_errors_of_either_side_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_only_what_every_judge_has_and_whose_gold_stands(tmp_path: Path) -> None:
     full = [item(n, "x", ["CORRECT"], category="1" if n < 20 else "5", cluster=n) for n in range(30)]
-    full[0][0].flags = (GOLD_EXCLUDED,)
+    full[0] = (replace(full[0][0], flags=(GOLD_EXCLUDED,)), full[0][1])
     sample = [full[n] for n in (0, 1, 2, 22, 23)]
     table = judge_table([graded(tmp_path / "a", "a", full), graded(tmp_path / "b", "b", sample)])
     assert [(part.name, part.questions) for part in table.sections] == [
