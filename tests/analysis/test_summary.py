@@ -79,9 +79,7 @@ def test_pairs_are_scored_together(tmp_path: Path) -> None:
 
 
 def measured(number: int, **metrics: float | None) -> Row:
-    row = answered(number, True)
-    row.label, row.labels, row.metrics = "", (), metrics
-    return row
+    return answered(number, True, label="", labels=(), metrics=metrics)
 
 
 def test_scored_are_the_labelled_questions_else_those_of_the_metric_that_most_have(tmp_path: Path) -> None:
