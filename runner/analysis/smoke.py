@@ -7,7 +7,7 @@ green test of an embedder without meaning would report what was never measured.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -130,12 +130,11 @@ def smoke_of(run: RunDir) -> Smoke | None:
     """
     recorded = run.instrument()
     about = recorded.harness
-    thresholds: Mapping[str, float] = about.thresholds
+    thresholds = about.thresholds
     if not thresholds:
         return None
     data = columns(run, list(thresholds))
-    comparable: Collection[str] = about.comparable
-    counted = np.isin(data.category, [at for at, name in enumerate(data.categories) if name in comparable])
+    counted = data.of_categories(about.comparable)
     checks = []
     for metric, threshold in thresholds.items():
         values = data.values[metric]
@@ -162,7 +161,7 @@ def _first_error(run: RunDir) -> str:
     return next((" ".join(f"{name}, {error}".split())[:_SHOWN] for name, error in failed.items()), "")
 
 
-def over(code: int, smokes: Iterable[Smoke | None]) -> int:
+def exit_code_of_sweep(code: int, smokes: Iterable[Smoke | None]) -> int:
     """The exit code of a sweep: a failed smoke test of any job before all, then what the gate says.
 
     Parameters

@@ -227,7 +227,7 @@ AT_RANDOM: Final = "the labelled items must be a random sample of the questions,
 
 
 @dataclass(frozen=True)
-class Against(Exportable):
+class JudgeAgainstPeople(Exportable):
     """The judge held against people on the answers of one arm: agreement, and who passes what the other fails."""
 
     agreement: Agreement
@@ -256,7 +256,7 @@ class HumanCheck(Exportable):
     source: str
     difference: PredictionPowered | None
     arms: dict[str, PredictionPowered | None]
-    against: dict[str, Against]
+    against: dict[str, JudgeAgainstPeople]
     pairs: int
     unused: int
     reason: str = ""

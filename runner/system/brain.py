@@ -106,21 +106,21 @@ class Brain(Bridge):
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
         link = self._pool.holder(ns)
         for event in events:
-            await link.ask("write", self.settings.timeouts.write, event=_told(event))
+            await link.ask("write", self.settings.timeouts.write, event=_event_message(event))
         return 0
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
-        asked = {
+        values = {
             "task": query.text,
             "project": query.project,
             "agent": query.agent,
             "budget": query.max_tokens or (query.max_chars or 0) // _CHARS_A_TOKEN or self.settings.budget,
             "now": _unix(query.now),
         }
-        answer = await self._pool.holder(ns).ask("read", self.settings.timeouts.search, query=asked)
+        answer = await self._pool.holder(ns).ask("read", self.settings.timeouts.search, query=values)
         text = answer.get("text", "")
         if not isinstance(text, str):
-            raise BridgeError(f"'text' is no text: {start_of(str(text), 80)}")
+            raise BridgeError(f"'text' is not a text: {start_of(str(text), 80)}")
         if not text.strip():
             return Retrieval()
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -140,7 +140,7 @@ class Brain(Bridge):
         return 1000
 
 
-def _told(event: Event) -> dict[str, Any]:
+def _event_message(event: Event) -> dict[str, Any]:
     """Return an event in both forms: structured for a system that has primitives, and flat for one that has not."""
     point = event.checkpoint or Checkpoint()
     return {

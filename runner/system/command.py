@@ -106,7 +106,7 @@ class CommandSystem(Bridge):
         about = self._about or {}
         self._check_knobs(about.get("knobs"))
         return self._settled(
-            SelfDescription.of(about),
+            SelfDescription.parse(about),
             code=build_of(self.settings),
             given={"namespaces": True} if self.settings.one_per_scenario else {},
             extra={"probe": "answered" if about else "not answered"},
@@ -143,7 +143,7 @@ class CommandSystem(Bridge):
         if reads is None:
             return
         if not isinstance(reads, list) or not all(isinstance(name, str) for name in reads):
-            raise BridgeError("its knobs are no list of names")
+            raise BridgeError("its knobs are not a list of names")
         for name in self._knobs:
             if name not in reads:
                 raise BridgeError(
@@ -166,7 +166,7 @@ class CommandSystem(Bridge):
             raise BridgeError(f"{len(events)} events were sent and {start_of(str(taken), 40)} were taken")
         cut = answer.get("truncated", 0)
         if isinstance(cut, bool) or not isinstance(cut, int) or cut < 0:
-            raise BridgeError("'truncated' is no count of events")
+            raise BridgeError("'truncated' is not a count of events")
         return cut
 
     async def _settle(self, ns: str, deadline_s: float) -> None:
@@ -198,7 +198,7 @@ class CommandSystem(Bridge):
         if held is None:
             return None
         if not isinstance(held, list) or not all(isinstance(name, str) for name in held):
-            raise BridgeError("'holds' is no list of event ids")
+            raise BridgeError("'holds' is not a list of event ids")
         strange = next((name for name in held if name not in events), None)
         if strange is not None:
             raise BridgeError(f"it holds '{start_of(strange, 60)}', which it was not asked about")
@@ -231,20 +231,20 @@ class CommandSystem(Bridge):
 
     async def _ask(self, link: JsonLinesClient, op: Op, ns: str, **fields: Any) -> dict[str, Any]:
         knobs = {"knobs": self._knobs} if self._knobs else {}
-        return await link.ask(self._word(op), self.settings.timeouts.of(op), ns=ns, **fields, **knobs)
+        return await link.ask(self._word(op), self.settings.timeouts.seconds(op), ns=ns, **fields, **knobs)
 
 
 def _notes_in(answer: dict[str, Any]) -> tuple[str, ...]:
     notes = answer.get("notes") or []
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise BridgeError("'notes' is no list of texts")
+        raise BridgeError("'notes' is not a list of texts")
     return tuple(start_of(note, 60) for note in notes[:5])
 
 
 def _ops_of(about: dict[str, Any]) -> frozenset[str]:
     ops = about.get("ops", [])
     if not isinstance(ops, list) or not all(isinstance(op, str) for op in ops):
-        raise BridgeError("its ops are no list of names")
+        raise BridgeError("its ops are not a list of names")
     return frozenset(ops)
 
 

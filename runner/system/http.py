@@ -14,7 +14,7 @@ Every step of the contract is a request with placeholders (:mod:`runner.system._
     erase:  {method: DELETE, path: "/users/{ns}"}
 
 Requests go through :mod:`runner.http`: a 429 waits, a 5xx is tried again, any other status that is not 2xx or listed in
-``good`` is a fault. So are a page, an empty answer and what is no JSON where an answer is read.
+``good`` is a fault. So are a page, an empty answer and something that is not JSON where an answer is read.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class HttpSystem(TemplatedBridge):
         self._server = HttpClient(url, headers, settings.limits)
         if self._host is not None:
             await self._host.start(self._ready)
-        about = SelfDescription.of(await self._about())
+        about = SelfDescription.parse(await self._about())
         if settings.about is None and self._host is None:
             await self._server.reach()
         return self._settled(

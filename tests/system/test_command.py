@@ -186,9 +186,9 @@ def test_the_arm_wins_over_the_probe() -> None:
     [
         ({"capabilities": {"rank": True}}, r"capability 'rank' \(did you mean 'ranked'\?\)"),
         ({"capabilities": {"ranked": "yes"}}, "'ranked' is neither true nor false"),
-        ({"capabilities": []}, "no object"),
-        ({"build": 3}, "its build is no text"),
-        ({"ops": "erase"}, "ops are no list"),
+        ({"capabilities": []}, "not an object"),
+        ({"build": 3}, "its build is not a text"),
+        ({"ops": "erase"}, "ops are not a list"),
         ({"capabilities": {"durable": True}}, "durable and has no op 'drop_derived'"),
         ({"knobs": ["graph"]}, "arm.knobs.graph: is missing"),
         ({"knobs": []}, "arm.knobs.hyde: the system does not read it"),

@@ -158,16 +158,16 @@ def test_a_status_that_never_comes_is_not_settled() -> None:
 
 ANSWERS: list[tuple[Any, str]] = [
     (b"", r"/search answers with an empty body \(HTTP 200\)"),
-    ({"data": []}, "hits.at: 'results' is no list of hits; the answer is an object with data"),
-    ({"results": {"a": 1}}, "'results' is no list of hits; it is an object with a"),
-    ([], "hits.at: 'results' is no list of hits; the answer is a list of 0"),
+    ({"data": []}, "hits.at: 'results' is not a list of hits; the answer is an object with data"),
+    ({"results": {"a": 1}}, "'results' is not a list of hits; it is an object with a"),
+    ([], "hits.at: 'results' is not a list of hits; the answer is a list of 0"),
     ({"results": [{"id": 1}]}, "hit 1 has no text at 'memory'; it is an object with id"),
     ({"results": [{"memory": "x"}]}, "hit 1 has no key at 'id'"),
-    ({"results": [{"id": 1, "memory": "x", "score": "high"}]}, "hit 1 has a score that is no number: high"),
-    ({"results": [{"id": 1, "memory": "x", "at": "yesterday"}]}, "hit 1 has a time that is no ISO date: yesterday"),
-    ({"results": [{"id": 1, "memory": "x", "meta": {"from": [{}]}}]}, "hit 1 has sources that are no event ids"),
-    (b'{"results": [{"id": 1, "memory": "x", "score": NaN}]}', "no JSON"),
-    (b"[" * 100_000, "no JSON"),
+    ({"results": [{"id": 1, "memory": "x", "score": "high"}]}, "hit 1 has a score that is not a number: high"),
+    ({"results": [{"id": 1, "memory": "x", "at": "yesterday"}]}, "hit 1 has a time that is not an ISO date: yesterday"),
+    ({"results": [{"id": 1, "memory": "x", "meta": {"from": [{}]}}]}, "hit 1 has sources that are not event ids"),
+    (b'{"results": [{"id": 1, "memory": "x", "score": NaN}]}', "not JSON"),
+    (b"[" * 100_000, "not JSON"),
 ]
 
 

@@ -124,7 +124,7 @@ def test_what_is_run_and_what_it_sees(
     ("fault", "says"),
     [
         ("error", r"recall\.py failed: reflect search exit 1"),
-        ("garbage", "no JSON: Loading weights"),
+        ("garbage", "not JSON: Loading weights"),
     ],
 )
 def test_its_silent_failures_are_faults(make: Callable[..., ArmConfig], fault: str, says: str) -> None:

@@ -82,7 +82,7 @@ def _model(value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BridgeError(f"the model that answered is no name: {start_of(str(value), 60)}")
+        raise BridgeError(f"the model that answered is not a name: {start_of(str(value), 60)}")
     return start_of(value, _NAME_CHARS)
 
 
@@ -90,7 +90,7 @@ def _usage(body: Any, paths: UsagePaths) -> Usage | None:
     tokens = [_count(at(body, path), path) for path in (paths.input_tokens, paths.output_tokens)]
     usd = at(body, paths.usd)
     if usd is not None and not (is_number(usd) and 0 <= usd <= MOST_USD):
-        raise BridgeError(f"'{paths.usd}' is no amount of money: {start_of(str(usd), 60)}")
+        raise BridgeError(f"'{paths.usd}' is not an amount of money: {start_of(str(usd), 60)}")
     if usd is None and tokens == [None, None]:
         return None
     return Usage(
@@ -105,5 +105,5 @@ def _count(value: Any, path: str | None) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
-        raise BridgeError(f"'{path}' is no count of tokens: {start_of(str(value), 60)}")
+        raise BridgeError(f"'{path}' is not a count of tokens: {start_of(str(value), 60)}")
     return value

@@ -78,7 +78,7 @@ class Timeouts(Strict):
     ask: Seconds = 120.0  # its own models answer
     other: Seconds = 60.0  # reset, settle, holds, drop_derived, erase
 
-    def of(self, step: str) -> float:
+    def seconds(self, step: str) -> float:
         """Return the seconds of one step."""
         own = {"write": self.write, "search": self.search, "ask": self.ask, "probe": self.start}
         return own.get(step, self.other)

@@ -48,7 +48,7 @@ def hits_of(answer: Any, paths: HitPaths) -> tuple[Hit, ...]:
     items = answer if paths.at is None else at(answer, paths.at)
     if not isinstance(items, list):
         where = f"hits.at: '{paths.at}'" if paths.at is not None else "the answer"
-        raise BridgeError(f"{where} is no list of hits; {_found(answer, items, paths.at)}")
+        raise BridgeError(f"{where} is not a list of hits; {_found(answer, items, paths.at)}")
     return tuple(_hit(item, f"hit {place}", paths) for place, item in enumerate(items, start=1))
 
 
@@ -79,7 +79,7 @@ def _measure(value: Any, what: str, name: str) -> float | None:
     if value is None:
         return None
     if not is_number(value):
-        raise BridgeError(f"{name} has a {what} that is no number: {start_of(str(value), 60)}")
+        raise BridgeError(f"{name} has a {what} that is not a number: {start_of(str(value), 60)}")
     return float(value)
 
 
@@ -96,7 +96,7 @@ def _sources(value: Any, name: str) -> tuple[str, ...] | None:
         return None
     several: Sequence[Any] = value if isinstance(value, list) else [value]
     if any(isinstance(one, bool) or not isinstance(one, str | int) for one in several):
-        raise BridgeError(f"{name} has sources that are no event ids: {start_of(str(value), 60)}")
+        raise BridgeError(f"{name} has sources that are not event ids: {start_of(str(value), 60)}")
     return tuple(map(str, several))
 
 
@@ -113,7 +113,7 @@ def _time(value: Any, name: str) -> datetime | None:
             raise ValueError
         return when if when.tzinfo is None else when.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError, OSError):
-        raise BridgeError(f"{name} has a time that is no ISO date: {start_of(str(value), 60)}") from None
+        raise BridgeError(f"{name} has a time that is not an ISO date: {start_of(str(value), 60)}") from None
 
 
 def is_number(value: Any) -> bool:

@@ -59,11 +59,13 @@ def url_problems(url: str, key: str) -> list[str]:
         good = good and url.isprintable() and not any(char.isspace() for char in url)
         (parts.hostname or "").encode("idna")  # what no resolver could look up
     except ValueError:
-        return [f"{key}: '{start_of(mask(url), 120)}' is no http(s) URL; write http://127.0.0.1:8080"]
+        return [f"{key}: '{start_of(mask(url), 120)}' is not an http(s) URL; write http://127.0.0.1:8080"]
     if parts.username is not None or parts.password is not None:
         return [f"{key}: holds a credential; name an environment variable in arm.settings.auth.env instead"]
     if not good or parts.query or parts.fragment:
-        return [f"{key}: '{start_of(mask(url), 120)}' is no http(s) URL without a query; write http://127.0.0.1:8080"]
+        return [
+            f"{key}: '{start_of(mask(url), 120)}' is not an http(s) URL without a query; write http://127.0.0.1:8080"
+        ]
     return []
 
 
@@ -92,7 +94,7 @@ def header_problems(headers: Mapping[str, str], key: str) -> list[str]:
     found = []
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
-            found.append(f"{key}: '{start_of(name, 40)}' is no name of a header")
+            found.append(f"{key}: '{start_of(name, 40)}' is not a name of a header")
         elif name.lower() in _FRAMING:
             found.append(f"{key}.{name}: is said by every request itself; leave it out")
         elif not (value.isascii() and value.isprintable()):
@@ -174,7 +176,7 @@ class HttpClient:
         except httpx2.ConnectError as error:
             raise BridgeError(f"cannot reach {mask(self.url)} ({_cause(error)}); start the server") from None
         except UnicodeError as error:
-            raise BridgeError(f"{mask(self.url)} is no address that can be looked up ({_cause(error)})") from None
+            raise BridgeError(f"{mask(self.url)} is not an address that can be looked up ({_cause(error)})") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             what = "broke the connection before the answer was whole"
             raise BridgeError(f"{method} {self._at(path)}: {what} ({_cause(error)})") from None
@@ -222,7 +224,7 @@ def json_of(reply: Reply, where: str) -> Any:
     except (ValueError, RecursionError):
         kind = reply.headers.get("content-type", "").partition(";")[0]
         raise BridgeError(
-            f"{where} answers with what is no JSON ({kind or 'no content type'}): {start_of(reply.body)}"
+            f"{where} answers with something that is not JSON ({kind or 'no content type'}): {start_of(reply.body)}"
         ) from None
 
 

@@ -117,7 +117,7 @@ class JsonLinesClient:
                 first, *others = chunk.split(b"\n")
                 line += first
                 for other in others:
-                    self._take(bytes(line))
+                    self._receive(bytes(line))
                     line = bytearray(other)
                 if len(line) > LINE_MAX:
                     self._condemn(f"printed a line of more than {LINE_MAX // 1_000_000} MB and was killed")
@@ -131,15 +131,17 @@ class JsonLinesClient:
             await self._served.kill()
             self._listening.cancel()
 
-    def _take(self, line: bytes) -> None:
+    def _receive(self, line: bytes) -> None:
         if self.why or not line.strip():
             return None
         try:
             answer = json.loads(line, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
-            return self._stray(f"printed on stdout what is no JSON (use stderr for everything else): {start_of(line)}")
+            return self._stray(
+                f"printed on stdout something that is not JSON (use stderr for everything else): {start_of(line)}"
+            )
         if not isinstance(answer, dict):
-            return self._stray(f"answered with JSON that is no object: {start_of(line)}")
+            return self._stray(f"answered with JSON that is not an object: {start_of(line)}")
         number = answer.get("id")
         if number is None:
             if len(self._waiting) == 1 and not self._given_up:

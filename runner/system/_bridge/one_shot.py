@@ -14,10 +14,10 @@ _OUTPUT_MAX: Final = 32_000_000  # bytes of stdout
 
 @dataclass(frozen=True)
 class Finished:
-    """The output of a command; ``said`` is the end of its stderr, as the end of a message."""
+    """The output of a command; ``stderr`` is the end of its stderr, as the end of a message."""
 
     out: bytes
-    said: str
+    stderr: str
 
 
 async def finish(child: Child, name: str, timeout_s: float) -> Finished:

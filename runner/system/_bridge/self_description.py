@@ -74,7 +74,7 @@ class SelfDescription:
     fake: bool | None = None
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> SelfDescription:
+    def parse(cls, answer: Mapping[str, Any]) -> SelfDescription:
         """Read the JSON of a probe; keys that are not of this protocol are the system's own.
 
         Raises
@@ -88,11 +88,11 @@ class SelfDescription:
             if value is None:
                 continue
             if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
-                raise BridgeError(f"its {name} is no text of at most {_LONGEST} characters")
+                raise BridgeError(f"its {name} is not a text of at most {_LONGEST} characters")
             names[name] = value.strip()
         said = answer.get("capabilities", {})
         if not isinstance(said, Mapping):
-            raise BridgeError("its capabilities are no object of true and false")
+            raise BridgeError("its capabilities are not an object of true and false")
         for name, value in said.items():
             if name not in DeclaredCapabilities.model_fields:
                 known = DeclaredCapabilities.model_fields

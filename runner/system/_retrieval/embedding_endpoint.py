@@ -85,7 +85,7 @@ class EmbeddingEndpoint(Embedder):
         try:
             items = sorted(msgspec.json.decode(reply.body, type=_Body).data, key=lambda item: item.index)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise self._channel.fault("answered with what is no list of embeddings") from None
+            raise self._channel.fault("answered with something that is not a list of embeddings") from None
         if [item.index for item in items] != list(range(len(texts))):
             raise self._channel.fault(f"answered {len(items)} embeddings for {len(texts)} texts")
         for item in items:

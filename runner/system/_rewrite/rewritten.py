@@ -37,44 +37,44 @@ class _Rewritten(Namespace):
 
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # sources by the id of a note
     summary: str = ""
-    asked: int = 0  # calls, those that the cache answered left out
+    calls: int = 0  # calls, those that the cache answered left out
     receipt: Receipt | None = None  # of the system's own
 
 
 class RewritingSystem(MemorySystem):
     """A memory system that stores notes or a summary instead of the events."""
 
-    def __init__(self, arm: ArmConfig, inner: MemorySystem, asked: RewriteSettings) -> None:
+    def __init__(self, arm: ArmConfig, inner: MemorySystem, rewrite: RewriteSettings) -> None:
         problems = []
-        if asked.model is None:
+        if rewrite.model is None:
             problems.append(
-                f"arm.ingest.model: is missing; ingest.mode={asked.mode} needs a model "
+                f"arm.ingest.model: is missing; ingest.mode={rewrite.mode} needs a model "
                 "(name, provider, model, base_url …), or its name"
             )
-        elif asked.model.provider not in ("openai", "command"):
+        elif rewrite.model.provider not in ("openai", "command"):
             problems.append(
-                f"arm.ingest.model: provider '{asked.model.provider}' writes no notes; take 'openai' or 'command'"
+                f"arm.ingest.model: provider '{rewrite.model.provider}' writes no notes; take 'openai' or 'command'"
             )
         if inner.capabilities.reads_gold:
             problems.append(f"arm.ingest.mode: '{arm.system}' is told which events are the evidence, and keeps them")
-        if problems or asked.model is None:
+        if problems or rewrite.model is None:
             raise ConfigError(problems)
-        self.arm, self.inner, self.asked = arm, inner, asked
+        self.arm, self.inner, self.rewrite = arm, inner, rewrite
         self.settings, self.knobs, self.ingest = inner.settings, inner.knobs, inner.ingest
         self.modes, self.searches, self.only_documents = inner.modes, inner.searches, inner.only_documents
-        known = frozenset({"session"} | ({"summary"} if asked.mode == "digest" else set()))
+        known = frozenset({"session"} | ({"summary"} if rewrite.mode == "digest" else set()))
         self._template = Template.load(
-            "arm/prompts", asked.prompt or _PROMPTS[asked.mode], "arm.ingest.prompt", known, known
+            "arm/prompts", rewrite.prompt or _PROMPTS[rewrite.mode], "arm.ingest.prompt", known, known
         )
-        self._model_client = ModelClient(asked.model)
+        self._model_client = ModelClient(rewrite.model)
         self._cache = ResultCache()
         self._spaces: dict[str, _Rewritten] = {}
         self._asking: dict[bytes, asyncio.Lock] = {}
-        self._tell()
+        self._take_over()
 
-    def _tell(self) -> None:
+    def _take_over(self) -> None:
         """Take over the capabilities of the system inside; they are final only when it has opened."""
-        sources = self.inner.capabilities.sources and self.asked.mode == "extract"
+        sources = self.inner.capabilities.sources and self.rewrite.mode == "extract"
         # A corpus that is there already is none of its notes, and the system itself is the arm that searches it.
         self.capabilities = changed(self.inner.capabilities, sources=sources, existing=False)
         self.told_at_open = self.inner.told_at_open
@@ -84,8 +84,8 @@ class RewritingSystem(MemorySystem):
         return self.inner.inert(harness)
 
     def caveats(self, harness: str) -> list[str]:  # type: ignore[override]
-        how = f"one a session of at most {self.asked.part_chars} characters, which the plan does not count"
-        said = [f"ingest.mode={self.asked.mode}: model calls before the first question, {how}"]
+        how = f"one a session of at most {self.rewrite.part_chars} characters, which the plan does not count"
+        said = [f"ingest.mode={self.rewrite.mode}: model calls before the first question, {how}"]
         if self.capabilities.sources:
             said.append("ingest.mode=extract: a note counts as every event of the part that it was written from")
         return [*self.inner.caveats(harness), *said]
@@ -97,16 +97,16 @@ class RewritingSystem(MemorySystem):
         self._model_client.open(opening)
         self._cache.open(opening.cache_dir)
         opened = await self.inner.open(opening)
-        self._tell()
+        self._take_over()
         params = digest(instrument_params(self._model_client.config))[:8]
         prompt = f"prompt@sha256:{self._template.sha256[:12]}"
-        revision = f"{self.asked.mode} {self._model_client.identity} {params} {prompt}"
+        revision = f"{self.rewrite.mode} {self._model_client.identity} {params} {prompt}"
         return changed(
             opened,
             index_revision=revision if opened.index_revision == "none" else f"{opened.index_revision}; {revision}",
             extra={
                 **opened.extra,
-                "ingest_mode": self.asked.mode,
+                "ingest_mode": self.rewrite.mode,
                 "ingest_model": self._model_client.identity,
                 "ingest_prompt_sha256": self._template.sha256,
             },
@@ -120,8 +120,8 @@ class RewritingSystem(MemorySystem):
         space = self._spaces.setdefault(ns, _Rewritten())
         async with space.lock:
             ids = new_ids(space.ids, events)
-            parts = list(parts_of(events, self.asked.part_chars))
-            rewritten = await (self._extracted if self.asked.mode == "extract" else self._digested)(ns, space, parts)
+            parts = list(parts_of(events, self.rewrite.part_chars))
+            rewritten = await (self._extracted if self.rewrite.mode == "extract" else self._digested)(ns, space, parts)
             space.receipt = receipt = await self.inner.write(ns, rewritten)
             space.ids |= ids
         if receipt.events != len(rewritten):
@@ -148,18 +148,18 @@ class RewritingSystem(MemorySystem):
     async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
         """Return the events of the parts behind the notes that the system holds; for a summary all events."""
         space = self._spaces.get(ns) or _Rewritten()
-        behind: Mapping[str, Iterable[str]] = {_DIGEST: space.ids} if self.asked.mode == "digest" else space.notes
+        behind: Mapping[str, Iterable[str]] = {_DIGEST: space.ids} if self.rewrite.mode == "digest" else space.notes
         kept = await self.inner.holds(ns, list(behind))
         return (
             None if kept is None else frozenset(event for note in kept for event in behind[note]).intersection(events)
         )
 
     def _flags(self, space: _Rewritten) -> list[str]:
-        return [f"ingest_{self.asked.mode}", *([CACHED] if space.ids and not space.asked else [])]
+        return [f"ingest_{self.rewrite.mode}", *([CACHED] if space.ids and not space.calls else [])]
 
     def _cited(self, space: _Rewritten, hit: Hit) -> Hit:
         """The hit with the events behind its notes as sources."""
-        if hit.sources is None or self.asked.mode == "digest":
+        if hit.sources is None or self.rewrite.mode == "digest":
             return structs.replace(hit, sources=None)
         cited = [source for note in hit.sources for source in space.notes.get(note, (note,))]
         return structs.replace(hit, sources=tuple(dict.fromkeys(cited)))
@@ -231,8 +231,8 @@ class RewritingSystem(MemorySystem):
             held = await asyncio.to_thread(self._cache.read, [place])
             if place in held:
                 return str(json.loads(zlib.decompress(held[place])))
-            where = f"ingest.mode={self.asked.mode}"
-            space.asked += 1
+            where = f"ingest.mode={self.rewrite.mode}"
+            space.calls += 1
             completion = await self._model_client.complete_or_fail(request, IngestError, where)
             if completion.finish == "length":
                 raise IngestError(f"{where}: the reply was cut; raise max_tokens in arm.ingest.model.params")

@@ -53,7 +53,7 @@ def split_ingest(arm: ArmConfig, kind: type[MemorySystem]) -> tuple[RewriteSetti
     """
     names = [name for name in RewriteSettings.model_fields if name not in kind.Ingest.model_fields]
     ours = {name: value for name, value in arm.ingest.items() if name in names}
-    asked = checked(RewriteSettings, ours, "arm.ingest.")
-    assert isinstance(asked, RewriteSettings)
+    rewrite = checked(RewriteSettings, ours, "arm.ingest.")
+    assert isinstance(rewrite, RewriteSettings)
     rest = {name: value for name, value in arm.ingest.items() if name not in names}
-    return asked, arm.model_copy(update={"ingest": rest}) if ours else arm
+    return rewrite, arm.model_copy(update={"ingest": rest}) if ours else arm

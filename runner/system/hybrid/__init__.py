@@ -31,12 +31,13 @@ from runner.system._retrieval import onnx_models
 from runner.system._retrieval.bm25_index import Bm25Index
 from runner.system._retrieval.embedder import Vectors
 from runner.system._retrieval.hits import hit_of, within
-from runner.system._retrieval.ranking import Floats, Order, diversify, fuse, order
+from runner.system._retrieval.ranking import Floats, Order, order
 from runner.system._retrieval.vector_system import VectorSettings, VectorSystem
 from runner.system._retrieval.words import stems
 from runner.system.hybrid import followup as second_round
 from runner.system.hybrid.cross_encoder import Reranker
 from runner.system.hybrid.dates import asks_when, spans
+from runner.system.hybrid.fusion import diversify, fuse
 from runner.system.hybrid.graph import TermGraph
 from runner.system.hybrid.hyde import Hyde
 from runner.system.hybrid.timeline import Timeline

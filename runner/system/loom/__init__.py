@@ -93,7 +93,7 @@ class Loom(TemplatedBridge):
         if not health.ready.matches(answer):
             state = start_of(str(at(answer, health.ready.at)), 60)
             raise BridgeError(f"the server says '{state}', not ready: {start_of(str(answer), 200)}")
-        told = {name: at(answer, getattr(health, name)) for name in _TOLD}
+        told = {name: at(answer, getattr(health, name)) for name in _HEALTH_FIELDS}
         fakes = self._fakes(told)
         refused = [kind for kind in fakes if kind not in settings.allow_fake]
         if refused:
@@ -166,16 +166,16 @@ class Loom(TemplatedBridge):
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         search = self.settings.requests.search
-        reply = await self._send(search, self._asked(ns, query), EVALUATION)
+        reply = await self._send(search, self._query_values(ns, query), EVALUATION)
         return within(hits_of(json_of(reply, search.path), search.hits), query)
 
     async def _answer(self, ns: str, query: Query) -> Answer:
         ask = self.settings.requests.ask
         assert ask is not None  # it is not asked otherwise
-        reply = await self._send(ask, self._asked(ns, query), EVALUATION)
+        reply = await self._send(ask, self._query_values(ns, query), EVALUATION)
         return answer_of(json_of(reply, ask.path), ask)
 
-    def _asked(self, ns: str, query: Query) -> dict[str, Any]:
+    def _query_values(self, ns: str, query: Query) -> dict[str, Any]:
         name = self._names.get(ns, ns)  # one that was there already has the name that it was called by
         return {**query_values(query), "ns": name, "mode": None if query.mode == "default" else query.mode}
 
@@ -233,6 +233,6 @@ class Loom(TemplatedBridge):
         return await send(self._server, request, values, fixed)
 
 
-_TOLD: Final = ("embedding_model", "embedding_dim", "llm_model", "llm_provider", "build_commit")
+_HEALTH_FIELDS: Final = ("embedding_model", "embedding_dim", "llm_model", "llm_provider", "build_commit")
 
 SYSTEM = Loom

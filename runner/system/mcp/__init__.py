@@ -90,7 +90,7 @@ class McpSystem(TemplatedBridge):
         about = session.about
         started = settings.stdio or settings.serve
         return self._settled(
-            SelfDescription.of(about),
+            SelfDescription.parse(about),
             code=build_of(started) if started is not None else None,
             given={
                 **({"namespaces": True} if settings.one_per_scenario else {}),
@@ -132,7 +132,7 @@ class McpSystem(TemplatedBridge):
     async def _write(self, ns: str, events: Sequence[Event]) -> int:
         write = self.settings.write
         values = self._write_values(ns, events, write.item)
-        result = _whole(await self._call(self._pool.holder(ns), "write", write, values))
+        result = _value(await self._call(self._pool.holder(ns), "write", write, values))
         if write.taken is not None:
             taken = at(result, write.taken)
             check_taken(len(taken) if isinstance(taken, list) else taken, write.taken, events, result)
@@ -145,24 +145,24 @@ class McpSystem(TemplatedBridge):
 
         async def ready() -> bool:
             result = await self._call(self._pool.holder(ns), "settle", settle, {"ns": ns})
-            return settle.is_done(_whole(result))
+            return settle.is_done(_value(result))
 
         await poll_until(ready, deadline_s, settle.every_s)
 
     async def _search(self, ns: str, query: Query) -> Retrieval:
         search = self.settings.search
-        result = await self._call(await self._session(ns), "search", search, _asked(ns, query))
+        result = await self._call(await self._session(ns), "search", search, _query_values(ns, query))
         if isinstance(result, Contents) and search.hits.at is None:
-            blocks = result.whole
+            blocks = result.value
             result = blocks if isinstance(blocks, list) else [blocks]
-        return Retrieval(hits=hits_of(_whole(result), search.hits))
+        return Retrieval(hits=hits_of(_value(result), search.hits))
 
     async def _answer(self, ns: str, query: Query) -> Answer:
         ask = self.settings.ask
         assert ask is not None  # it is not asked otherwise
-        result = await self._call(await self._session(ns), "ask", ask, _asked(ns, query))
+        result = await self._call(await self._session(ns), "ask", ask, _query_values(ns, query))
         plain = ask.answer is None and isinstance(result, Contents)
-        return answer_of(result.said if plain else _whole(result), ask)
+        return answer_of(result.text if plain else _value(result), ask)
 
     async def _drop_derived(self, ns: str) -> None:
         if self.settings.drop_derived is None:
@@ -201,15 +201,15 @@ class McpSystem(TemplatedBridge):
 
     async def _call(self, session: Session, name: str, step: ToolCall, values: Mapping[str, Any]) -> Any:
         arguments = fill(step.arguments, {**values, **self._knobs})
-        return await self._explained(session.call(step.tool, arguments, self.settings.timeouts.of(name)))
+        return await self._explained(session.call(step.tool, arguments, self.settings.timeouts.seconds(name)))
 
 
-def _asked(ns: str, query: Query) -> dict[str, Any]:
+def _query_values(ns: str, query: Query) -> dict[str, Any]:
     return {"ns": ns, **query_values(query), "text": _carried(query.text)}
 
 
-def _whole(result: Any) -> Any:
-    return result.whole if isinstance(result, Contents) else result
+def _value(result: Any) -> Any:
+    return result.value if isinstance(result, Contents) else result
 
 
 def _is_carried(text: str) -> bool:

@@ -129,7 +129,7 @@ class Session:
         except BaseException as error:  # of the transport, of the protocol, of the SDK: the session is over
             log.info("%s: the session ended", self.name, exc_info=True)
             if not (self._leave.is_set() and greeted.is_set()):
-                lost = "broke the connection" if greeted.is_set() else "is no MCP server that can be used"
+                lost = "broke the connection" if greeted.is_set() else "is not a usable MCP server"
                 self._condemn(f"{lost} ({_first(error)})")
         finally:
             self._client = None
@@ -158,7 +158,7 @@ class Session:
         found: dict[str, Tool] = {}
         cursor: str | None = None
         while True:
-            page = await self._asked("tools/list", timeout_s, lambda client, at=cursor: client.list_tools(cursor=at))
+            page = await self._request("tools/list", timeout_s, lambda client, at=cursor: client.list_tools(cursor=at))
             found |= {tool.name: tool for tool in page.tools}
             cursor = page.next_cursor
             if not cursor or len(found) > 10_000:
@@ -174,7 +174,7 @@ class Session:
         BridgeError
             When there is no result.
         """
-        result = await self._asked(tool, timeout_s, lambda client: client.call_tool(tool, dict(arguments)))
+        result = await self._request(tool, timeout_s, lambda client: client.call_tool(tool, dict(arguments)))
         texts = [block.text for block in result.content if block.type == "text"]
         if result.is_error:
             said = start_of(" ".join(texts), 300)
@@ -183,7 +183,7 @@ class Session:
             return result.structured_content
         return Contents(texts)
 
-    async def _asked(self, what: str, timeout_s: float, send: Any) -> Any:
+    async def _request(self, what: str, timeout_s: float, send: Any) -> Any:
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
@@ -238,16 +238,16 @@ class Contents(list[Any]):
 
     Attributes
     ----------
-    said
+    text
         The texts as they came, which an answer in words is: "2023" is no number there.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
         super().__init__(map(_parsed, texts))
-        self.said = "\n".join(texts)
+        self.text = "\n".join(texts)
 
     @property
-    def whole(self) -> Any:
+    def value(self) -> Any:
         """The content as one value: that of a single block, else the list."""
         return self[0] if len(self) == 1 else list(self)
 

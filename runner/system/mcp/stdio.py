@@ -1,8 +1,8 @@
 """The stdio transport of MCP over a process of an arm: newline-delimited JSON-RPC, one message per line.
 
-As the SDK's own, but the process is one of :mod:`runner.process` (its group, its guard, its stderr), a line has a
-bound, and a server that floods is ended. Lines that are no message are logged and left out: the protocol forbids them,
-and servers greet their terminal all the same.
+It does what the SDK's own does, but the process is one of :mod:`runner.process` (its group, its guard, its stderr), a
+line has a bound, and a server that floods is ended. Lines that are not messages are logged and left out: the protocol
+forbids them, and servers greet their terminal all the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runner.system._bridge.arm_process import ArmProcess
 log = logging.getLogger(__name__)
 
 LINE_MAX: Final = 32_000_000  # bytes of one message
-_NOISE_MAX: Final = 100  # lines that are no message, until the server counts as flooding
+_NOISE_MAX: Final = 100  # lines that are not messages, until the server counts as flooding
 _NOISE_LOGGED: Final = 5
 _PARTING_S: Final = 2.0  # that a server has to end by itself once its stdin is closed
 
@@ -98,9 +98,11 @@ async def _messages(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIt
             except ValueError:
                 noise += 1
                 if noise <= _NOISE_LOGGED:
-                    log.warning("%s printed on stdout what is no message: %s", served.name, start_of(whole))
+                    log.warning(
+                        "%s printed on stdout something that is not a message: %s", served.name, start_of(whole)
+                    )
                 if noise > _NOISE_MAX:
-                    ended(f"printed more than {_NOISE_MAX} lines that are no message and was killed")
+                    ended(f"printed more than {_NOISE_MAX} lines that are not messages and was killed")
                     return
         if len(line) > LINE_MAX:
             ended(f"printed a line of more than {LINE_MAX // 1_000_000} MB and was killed")

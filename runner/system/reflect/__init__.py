@@ -289,12 +289,12 @@ def _answer(done: Finished) -> dict[str, Any]:
         When it failed: an empty output with exit code 0 is how it tells.
     """
     if not done.out.strip():
-        told = _SAID.search(done.said)
-        raise BridgeError(f"recall.py failed: {told[1]}" if told else f"recall.py printed nothing{done.said}")
+        told = _SAID.search(done.stderr)
+        raise BridgeError(f"recall.py failed: {told[1]}" if told else f"recall.py printed nothing{done.stderr}")
     try:
         answer = json.loads(done.out)
     except (ValueError, RecursionError):
-        raise BridgeError(f"recall.py printed what is no JSON: {start_of(done.out)}{done.said}") from None
+        raise BridgeError(f"recall.py printed something that is not JSON: {start_of(done.out)}{done.stderr}") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("results"), list):
         raise BridgeError(f"recall.py answered without results: {start_of(done.out)}")
     return answer

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +14,7 @@ from runner.config import ArmConfig
 from runner.errors import ConfigError
 from runner.system import Opening, build
 from runner.types import Event, Query
-from tests.conftest import ROOT
+from tests.support import driving
 
 OWN = """
 import {name}_help
@@ -22,18 +22,6 @@ from runner.system import Capabilities, {base}
 class Own({base}):
     {body}
 SYSTEM = Own
-"""
-# The contents of a folder are imported by a process of their own: a module is imported once.
-OPEN = """
-import asyncio, sys
-import runner.system as systems
-from runner.config import ArmConfig
-sys.path.append(sys.argv[1]); systems.__path__.append(sys.argv[1])
-async def main():
-    system = systems.build(ArmConfig(name="own", system=sys.argv[2], settings=eval(sys.argv[3])))
-    print((await system.open(systems.Opening())).build)
-    await system.close()
-asyncio.run(main())
 """
 
 
@@ -46,15 +34,19 @@ def own(folder: Path, name: str = "notebook", base: str = "EmbeddedSystem", body
     return folder
 
 
-def opened(folder: Path, name: str = "notebook", settings: str = "{}") -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", OPEN, str(folder), name, settings],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    return done.stdout.strip()
+def opened(folder: Path, name: str = "notebook", **settings: Any) -> str:
+    """The build of a system of that folder, whose modules are imported anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setattr(runner.system, "__path__", [*runner.system.__path__, str(folder)])
+        patch.setattr(sys, "dont_write_bytecode", True)  # a file that is written twice in a second is another file
+        try:
+            return driving.opened(ArmConfig(name="own", system=name, settings=settings)).build
+        finally:
+            for module, held in list(sys.modules.items()):
+                if Path(getattr(held, "__file__", None) or "/").is_relative_to(folder.parent):
+                    del sys.modules[module]
+                    vars(runner.system).pop(module.removeprefix("runner.system."), None)
 
 
 def test_ones_own_build_follows_its_code(tmp_path: Path) -> None:
@@ -96,11 +88,11 @@ def test_a_system_upon_a_shipped_one_is_ones_own(tmp_path: Path) -> None:
     text = (folder / "notebook.py").read_text()
     moved = text.replace("Capabilities, VectorSystem", "Capabilities")
     (folder / "notebook.py").write_text("from runner.system._retrieval.vector_system import VectorSystem" + moved)
-    first = opened(folder, settings="{'embedder': {'provider': 'fake'}}")
+    first = opened(folder, embedder={"provider": "fake"})
     assert first.startswith("notebook@sha256:")
     with (folder / "notebook.py").open("a") as file:
         file.write("# another version\n")
-    assert opened(folder, settings="{'embedder': {'provider': 'fake'}}") != first
+    assert opened(folder, embedder={"provider": "fake"}) != first
 
 
 def test_a_base_class_in_another_folder_counts(tmp_path: Path) -> None:
@@ -162,7 +154,7 @@ def test_what_is_no_ranking_says_so() -> None:
 
 
 def test_no_row_of_a_replay_overshoots_the_budget_that_a_reader_has() -> None:
-    from runner.experiment.recall_budget import deliver
+    from runner.experiment.recall_budget import cut_to_budget
 
     async def session() -> None:
         from datetime import datetime
@@ -174,7 +166,7 @@ def test_no_row_of_a_replay_overshoots_the_budget_that_a_reader_has() -> None:
             await system.write("a", events)
             for room in (60, 200, 333):
                 found = await system.search("a", Query(text="word", k=None, max_chars=room))
-                delivered = deliver(found.hits, None, room)
+                delivered = cut_to_budget(found.hits, None, room)
                 assert delivered.flags == ()
                 assert len(delivered.text) <= room
             await system.close()

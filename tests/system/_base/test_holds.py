@@ -129,7 +129,7 @@ def test_what_a_command_says_of_it(said: str, fault: str) -> None:
     async def body(system: MemorySystem, _: Provenance) -> None:
         await store(system, "n")
         if fault:
-            with pytest.raises(SearchError, match="'holds' is no list of event ids"):
+            with pytest.raises(SearchError, match="'holds' is not a list of event ids"):
                 await system.holds("n", ["e0"])
         else:
             assert await system.holds("n", ["e0"]) is None

@@ -115,8 +115,8 @@ def test_the_example_answers_from_what_it_holds() -> None:
 FAULTS = [
     ("answers_nothing", "nothing was answered: 'answer' is an empty text", True),
     ("answers_a_number", "'answer' is a number, and no text", True),
-    ("answers_no_list", "hits.at: 'hits' is no list of hits", True),
-    ("odd_usage", "'usage.input_tokens' is no count of tokens: -3", True),
+    ("answers_no_list", "hits.at: 'hits' is not a list of hits", True),
+    ("odd_usage", "'usage.input_tokens' is not a count of tokens: -3", True),
     ("dies_answering", "ended with code 3; stderr ends: about to die", False),
     ("hangs_answering", "took longer than 0.5 s to answer 'ask' and was killed", False),
 ]
@@ -172,12 +172,12 @@ def test_an_http_server_is_asked_as_declared() -> None:
 HTTP_FAULTS = [
     ({}, "nothing was answered: there is nothing at 'said.text'; the answer is an empty object"),
     ({"said": {"text": ["A."]}}, "'said.text' is a list of 1, and no text"),
-    ({"said": {"text": "A.", "by": 3}}, "the model that answered is no name: 3"),
-    ({"said": {"text": "A."}, "cost": "free"}, "'cost' is no amount of money: free"),
-    ({"said": {"text": "A."}, "cost": -1}, "'cost' is no amount of money: -1"),
-    ({"said": {"text": "A."}, "usage": {"out": 1.5}}, "'usage.out' is no count of tokens: 1.5"),
+    ({"said": {"text": "A.", "by": 3}}, "the model that answered is not a name: 3"),
+    ({"said": {"text": "A."}, "cost": "free"}, "'cost' is not an amount of money: free"),
+    ({"said": {"text": "A."}, "cost": -1}, "'cost' is not an amount of money: -1"),
+    ({"said": {"text": "A."}, "usage": {"out": 1.5}}, "'usage.out' is not a count of tokens: 1.5"),
     ({"said": {"text": "A."}, "read": [{"id": 1}]}, "hit 1 has no text at 'memory'"),
-    (b"<p>Sign in</p>", "answers with what is no JSON"),
+    (b"<p>Sign in</p>", "answers with something that is not JSON"),
 ]
 
 

@@ -40,7 +40,7 @@ MCP = {
         ("command", {"cwd": "a\0"}, "settings.cwd: holds a zero character"),
         ("command", {"names": {"search": ""}}, "settings.names.search"),
         ("command", {"names": {"search": "ask"}}, "settings.names: two ops have the word 'ask'"),
-        ("command", {"hits": {"at": "a..b"}}, "settings.hits.at: is no path"),
+        ("command", {"hits": {"at": "a..b"}}, "settings.hits.at: is not a path"),
         ("command", {"hits": {"at": ""}}, "settings.hits.at"),
         ("command", {"hits": {"at": "9" * 501}}, "settings.hits.at"),
         ("command", {"modes": []}, "settings.modes"),
@@ -50,13 +50,13 @@ MCP = {
         ("http", {"base_url": "http://127.0.0.1:1/\r\nX: y"}, "settings.base_url"),
         ("http", {"base_url": f"http://{'a' * 64}.x"}, "settings.base_url"),
         ("http", {"headers": {"X-A": "a\r\nB: c"}}, "settings.headers.X-A: holds characters that no header has"),
-        ("http", {"headers": {"X A": "b"}}, "settings.headers: 'X A' is no name of a header"),
-        ("http", {"headers": {"": "b"}}, "settings.headers: '' is no name of a header"),
+        ("http", {"headers": {"X A": "b"}}, "settings.headers: 'X A' is not a name of a header"),
+        ("http", {"headers": {"": "b"}}, "settings.headers: '' is not a name of a header"),
         ("http", {"headers": {"X-A": "\u65e5"}}, "settings.headers.X-A: holds characters that no header has"),
         ("http", {"headers": {"Content-Length": "5"}}, "settings.headers.Content-Length: is said by every request"),
         ("http", {"auth": {"env": "A", "prefix": "a\nb"}}, "settings.auth.prefix"),
-        ("http", {"reset": {"path": "/a b"}}, "settings.reset.path: is no path of a URL"),
-        ("http", {"reset": {"path": "r"}}, "settings.reset.path: is no path of a URL"),
+        ("http", {"reset": {"path": "/a b"}}, "settings.reset.path: is not a path of a URL"),
+        ("http", {"reset": {"path": "r"}}, "settings.reset.path: is not a path of a URL"),
         ("mcp", {"headers": {"A": "b\nc"}}, "settings.headers.A: holds characters that no header has"),
         ("mcp", {"reset": {"tool": ""}}, "settings.reset.tool"),
     ],
@@ -105,9 +105,9 @@ def test_a_place_in_a_list_is_told_in_plain_digits(part: str) -> None:
 
 def test_whole_numbers_beyond_every_float_are_no_scores_and_no_use() -> None:
     paths = HitPaths(at="h", score="score")
-    with pytest.raises(BridgeError, match="score that is no number"):
+    with pytest.raises(BridgeError, match="score that is not a number"):
         hits_of({"h": [{"text": "t", "score": 10**400}]}, paths)
     used = AnswerPaths(usage=UsagePaths(input_tokens="n", usd="usd"))
     for wrong in ({"usd": 10**400}, {"usd": 1e308}, {"usd": -1}, {"n": 10**30}, {"n": -1}):
-        with pytest.raises(BridgeError, match=r"no amount of money|no count of tokens"):
+        with pytest.raises(BridgeError, match=r"not an amount of money|not a count of tokens"):
             answer_of({"answer": "x", **wrong}, used)

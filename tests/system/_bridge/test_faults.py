@@ -73,7 +73,7 @@ def arm_over(bridge: str, fault: str, **settings: Any) -> ArmConfig:
         ],
         http=[
             ({"base_url": "http://ann:secret@h"}, "base_url: holds a credential"),
-            ({"base_url": "ftp://h"}, "base_url: 'ftp://h' is no"),
+            ({"base_url": "ftp://h"}, "base_url: 'ftp://h' is not"),
             ({"base_url": "http://127.0.0.1:{port}"}, r"base_url: there is no \{port\} here"),
             (
                 {"search": {**SEARCH, "body": {"q": "{txt}"}}},
@@ -143,7 +143,7 @@ def test_a_variable_that_is_not_set_is_named(bridge: str, said: str, monkeypatch
     cases(
         command=[
             ("no_start", "ended with code 1; stderr ends: cannot open the store"),
-            ("banner", "printed on stdout what is no JSON.*Loading weights"),
+            ("banner", "printed on stdout something that is not JSON.*Loading weights"),
             ("says_nothing", "took longer than 0.3 s to answer 'probe'.*newline and flush"),
         ],
         http=[
@@ -154,7 +154,7 @@ def test_a_variable_that_is_not_set_is_named(bridge: str, said: str, monkeypatch
         mcp=[
             ("exits_at_start", "ended with code 4; stderr ends: no licence key"),
             ("no_greeting", "did not greet as an MCP server within 0.3 s"),
-            ("nobody", "no MCP server that can be used"),
+            ("nobody", "is not a usable MCP server"),
         ],
     ),
 )
@@ -199,20 +199,21 @@ def searching(bridge: str, fault: str) -> Iterator[tuple[ArmConfig, Callable[[st
             ("dies", False, "ended with code 3; stderr ends: about to die: out of luck"),
             ("hangs", False, "took longer than 0.3 s to answer 'search' and was killed; stderr ends: thinking"),
             ("stops_reading", False, "took longer than 0.3 s to answer 'search'"),
-            ("floods_stdout", False, "what is no JSON .*: noise"),
+            ("floods_stdout", False, "something that is not JSON .*: noise"),
             (
                 "garbage",
                 True,
-                r"printed on stdout what is no JSON \(use stderr for everything else\): Loading weights: 100%",
+                r"printed on stdout something that is not JSON \(use stderr for everything "
+                r"else\): Loading weights: 100%",
             ),
-            ("garbage_before", True, "what is no JSON"),
+            ("garbage_before", True, "something that is not JSON"),
             ("long_line", False, "printed a line of more than 32 MB and was killed"),
             ("half_line", False, "ended with code 0 in the middle of a line"),
             ("wrong_id", True, "answered request 7.*, which is not waiting for an answer"),
-            ("no_object", True, r"answered with JSON that is no object: \[\]"),
-            ("nan", True, "what is no JSON"),
+            ("no_object", True, r"answered with JSON that is not an object: \[\]"),
+            ("nan", True, "something that is not JSON"),
             ("errors", True, "index is locked by another process"),
-            ("no_hits", True, "hits.at: 'hits' is no list of hits; the answer is an object with id, ok"),
+            ("no_hits", True, "hits.at: 'hits' is not a list of hits; the answer is an object with id, ok"),
             ("bad_hit", True, "hit 1 has no text at 'text'; it is an object with key"),
         ],
         http=[
@@ -223,8 +224,8 @@ def searching(bridge: str, fault: str) -> Iterator[tuple[ArmConfig, Callable[[st
             ("429", True, "HTTP 429 until the deadline of 0.5 s"),
             ("302", True, "HTTP 302"),
             ("html", True, "answers with a page: .*Sign in"),
-            ("garbage", True, r"/v1/search answers with what is no JSON \(application/json\)"),
-            ("truncated", True, "answers with what is no JSON"),
+            ("garbage", True, r"/v1/search answers with something that is not JSON \(application/json\)"),
+            ("truncated", True, "answers with something that is not JSON"),
             ("drop", True, "broke the connection before the answer was whole"),
             ("cut", True, "broke the connection before the answer was whole"),
             ("hang", True, r"POST /v1/search: no answer within 0\.3 s"),
@@ -232,12 +233,12 @@ def searching(bridge: str, fault: str) -> Iterator[tuple[ArmConfig, Callable[[st
         mcp=[
             ("error", True, "tool 'recall' reports an error: the index is locked"),
             ("rpc_error", True, "'recall' failed: it broke inside"),
-            ("plain_text", True, "hits.at: 'results' is no list of hits; the answer is a text"),
-            ("empty", True, "hits.at: 'results' is no list of hits; the answer is a list of 0"),
+            ("plain_text", True, "hits.at: 'results' is not a list of hits; the answer is a text"),
+            ("empty", True, "hits.at: 'results' is not a list of hits; the answer is a list of 0"),
             ("bad_schema", True, "'recall': ValidationError"),
             ("exits", False, "ended with code 5; stderr ends: out of luck"),
             ("hangs", False, "took longer than 0.3 s over 'recall' and was killed"),
-            ("floods", False, "printed more than 100 lines that are no message and was killed"),
+            ("floods", False, "printed more than 100 lines that are not messages and was killed"),
             ("long_line", False, "printed a line of more than 32 MB and was killed"),
         ],
     ),

@@ -74,7 +74,7 @@ def test_links_are_followed_where_the_graph_is_on() -> None:
         (0.25, None),
         (None, None),
         (-1, None),
-        ("near", "a cosine that is no number"),
+        ("near", "a cosine that is not a number"),
         (31.5, "not between -1 and 1: 31.5"),
     ],
 )

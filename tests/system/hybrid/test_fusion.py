@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runner.system._retrieval.ranking import diversify, fuse, order
+from runner.system._retrieval.ranking import order
 from runner.system.hybrid import followup
+from runner.system.hybrid.fusion import diversify, fuse
 from runner.system.hybrid.graph import TermGraph
 
 
