@@ -33,7 +33,7 @@ _ERROR: Final = "ERROR"
 
 @dataclass(frozen=True)
 class JudgeFigures:
-    """One judge over one set of questions.
+    """The figures of a judge over one set of questions.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class JudgeFigures:
 
 @dataclass(frozen=True)
 class Section:
-    """One set of questions under every judge."""
+    """A set of questions under every judge."""
 
     name: str
     questions: int

@@ -26,13 +26,13 @@ _DIGITS: Final = 12  # as a summary rounds, so that the order in which rows were
 
 
 def reached(value: float | None, threshold: float) -> bool:
-    """Whether a value is at least its threshold; what was not measured never is."""
+    """Return whether a value is at least its threshold; what was not measured never is."""
     return value is not None and round(value, _DIGITS) >= round(threshold, _DIGITS)
 
 
 @dataclass(frozen=True)
 class Check:
-    """One threshold. ``value`` is the mean over ``n`` measured questions, ``None`` when there are none."""
+    """A threshold and its value: the mean over ``n`` measured questions, ``None`` when there are none."""
 
     metric: str
     value: float | None
@@ -88,7 +88,7 @@ class Smoke:
         return {"refused": REFUSED, "fail": FAILED, "incomplete": INCOMPLETE}.get(self.outcome, 0)
 
     def lines(self) -> list[str]:
-        """One line a threshold, then what keeps the test from passing beside them."""
+        """Return one line per threshold, then what keeps the test from passing beside them."""
         lines = [check.line for check in self.checks]
         if self.fakes:
             lines.append(f"smoke test refused: fake provider ({', '.join(self.fakes)}): nothing here is a pass")

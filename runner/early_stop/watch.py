@@ -49,7 +49,7 @@ def contradictions(experiment: Experiment) -> list[str]:
 
 
 def alone() -> str:
-    """What to say to a single run with the setting."""
+    """Return what to say to a single run with the setting."""
     return (
         "run.stop_when_decided: a single run has no baseline to be decided against; sweep (-m +arm=BASELINE,ARM), or "
         "leave it out"
@@ -57,7 +57,7 @@ def alone() -> str:
 
 
 def caution(clusters: int, unit: str) -> str | None:
-    """What so few clusters mean for a watched arm; ``None`` when they are enough to decide."""
+    """Return what so few clusters mean for a watched arm; ``None`` when they are enough to decide."""
     least = least_units()
     if clusters >= least:
         return None
@@ -68,7 +68,7 @@ def caution(clusters: int, unit: str) -> str | None:
 
 
 def watch_entries(provenance: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the record of a run says of each sitting: against whom it was watched, or why not."""
+    """Return what the record of a run says of each sitting: against whom it was watched, or why not."""
     found = provenance.get("watched")
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
@@ -130,14 +130,14 @@ class Watch:
 
     @property
     def stops(self) -> bool:
-        """Whether it is decided, by rows on which the gate gives a verdict: not vacuous, and few of them failed."""
+        """Tell whether it is decided, by rows that the gate accepts: not vacuous, and few of them failed."""
         if self.signs.crossing is None or not self._different:
             return False
         limit = self._share * int(self._counted.sum())
         return max(int(self._lost_here.sum()), int(self._lost_there.sum())) <= limit
 
     def decided(self, against: str, unit: str) -> Decided:
-        """Why the arm stops. Needs a crossing."""
+        """Return why the arm stops. Needs a crossing."""
         crossing = self.signs.crossing
         assert crossing is not None
         said = standing(crossing.wins, crossing.losses, crossing.ties, crossing.e_value, unit)

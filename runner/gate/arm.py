@@ -1,4 +1,4 @@
-"""One recorded run, opened for a gate: its columns, its metric, and what it may be held against."""
+"""A recorded run, opened for a gate: its columns, its metric, and what it may be held against."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class Arm:
-    """One recorded run, opened for a gate."""
+    """A recorded run, opened for a gate."""
 
     name: str
     run: RunDir
@@ -69,14 +69,14 @@ class Arm:
 
     @property
     def again(self) -> str:
-        """How the failed questions can be asked again."""
+        """The way to ask the failed questions again, in words."""
         if self.config["judge"]["provider"] == "imported":
             return "ask them again where they were asked, and import the results once more"
         return f"ask them again with: {self.resume} --retry-errors"
 
     @property
     def knows_retrieval(self) -> bool:
-        """Whether the record says what was retrieved; results of another harness do not."""
+        """Tell whether the record says what was retrieved; results of another harness do not."""
         return bool((self.data.retrieval != b":").any())
 
     @property

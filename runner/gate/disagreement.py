@@ -1,4 +1,4 @@
-"""What a recorded pair says about the next run: how often its arms disagree, and how that goes by cluster."""
+"""Disagreement of the arms of a recorded pair, overall and by cluster: assumptions for the next run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ObservedDisagreement:
 
 
 def observed_disagreement(a: Arm, b: Arm) -> ObservedDisagreement | None:
-    """What a pair shows; ``None`` when no question of the headline was measured in both arms.
+    """Return how often the arms of a pair disagree; ``None`` without a headline question that both measured.
 
     Parameters
     ----------

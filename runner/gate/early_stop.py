@@ -117,7 +117,7 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
 
 
 def watch_entry(arm: Arm) -> dict[str, Any] | None:
-    """What the record says of the sitting in which an arm was watched; ``None`` when it was in none."""
+    """Return what the record says of the session in which an arm was watched; ``None`` when it was in none."""
     run = arm.config["run"]
     if not run["stop_when_decided"] or run["from"]:
         return None
@@ -128,7 +128,7 @@ def watch_entry(arm: Arm) -> dict[str, Any] | None:
 
 
 def not_watched(arm: Arm) -> list[str]:
-    """Why an arm that was to be watched was not."""
+    """Return why an arm that was to be watched was not; empty when it was."""
     if not arm.config["run"]["stop_when_decided"] or arm.config["run"]["from"] or watch_entry(arm) is not None:
         return []
 

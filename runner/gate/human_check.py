@@ -69,7 +69,7 @@ def add_human_check(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]]
 
 
 def _human_check(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]], raw: Bounds | None) -> HumanCheck:
-    """One pair; its rows line up, as it has a verdict."""
+    """Check one pair against people's labels; its rows line up, as it has a verdict."""
     said = {arm.name: labels.get(str(arm.run.path), {}) for arm in (a, b)}
     mine = {arm.name: _values(arm, said[arm.name]) for arm in (a, b)}
     arms: dict[str, PredictionPowered | None] = {}

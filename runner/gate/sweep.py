@@ -58,7 +58,7 @@ class SweepVerdict:
         return codes.get(self.outcome, 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``gate.json`` holds."""
+        """Return what ``gate.json`` holds."""
         return {
             "format": FORMAT,
             "runner": runner.__version__,

@@ -37,7 +37,7 @@ class _GateRow(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True)
 class Columns:
-    """One run, a column a field, sorted by question id (each of shape ``(n,)``).
+    """The rows of a run, one column per field, sorted by question id (each of shape ``(n,)``).
 
     ``values`` maps a metric to floats with NaN for "not measurable"; NaN never leaves this module's users: it is a
     mask, not a number.
@@ -79,7 +79,7 @@ class Columns:
         return right.astype(np.float64)
 
     def alike(self, other: Columns, what: str) -> bool:
-        """Whether both give every question the same cluster, or category; their ids line up."""
+        """Return whether both give every question the same cluster, or category; their ids line up."""
         mine, theirs = getattr(self, what), getattr(other, what)
         names = {"cluster": "clusters", "category": "categories"}[what]
         if getattr(self, names) == getattr(other, names):

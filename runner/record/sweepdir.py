@@ -31,7 +31,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep was to run. ``jobs`` is ``None`` under a sweeper that decides as it goes."""
+    """The jobs that a sweep was to run. ``jobs`` is ``None`` under a sweeper that decides as it goes."""
 
     jobs: list[Job] | None
     config_folders: list[Path] = field(default_factory=list)
@@ -58,7 +58,7 @@ def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[
 
 
 def sealed(path: Path, cache: Path) -> bool:
-    """Whether the plan is still the one that this person's runner wrote."""
+    """Return whether the plan is still the one that this person's runner wrote."""
     try:
         return signature.holds(path, (path / PLAN).read_bytes(), cache)
     except OSError:
@@ -88,7 +88,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def setting_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What two runs of a sweep must share to be arms of one group: all but the arm, the gate and the replicate."""
+    """Return what the runs of one group share: all of the config but the arm, the gate and the replicate."""
     return {k: v for k, v in flatten(config).items() if not k.startswith(_UNPAIRED) and k not in _BENIGN}
 
 
@@ -113,7 +113,7 @@ class Sweep:
 
     @cached_property
     def is_planned(self) -> bool:
-        """Whether the folder says which jobs were to run."""
+        """Tell whether the folder says which jobs were to run."""
         return is_sweep(self.path)
 
     @cached_property
