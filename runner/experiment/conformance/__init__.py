@@ -1,7 +1,7 @@
-"""Does a memory system keep its contract? Asked of the real thing, with a handful of events of our own.
+"""Check whether a memory system keeps its contract, on the real system and with a handful of events.
 
-What is found is kept in the user's cache by what the system is (arm, settings, build), and every later run of that
-system records it, so that a gate can say beside a verdict that an arm ignores k or forgets when it was told something.
+The findings are kept in the user's cache under the arm, its settings and its build. Every later run of that system
+records them, so that a gate can say beside a verdict that an arm ignores k or forgets the time of an event.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runner.config import ArmConfig, RunConfig, digest
 from runner.errors import RunnerError
 from runner.experiment.conformance.clauses import Clauses
-from runner.experiment.conformance.driver import BROKEN, KEPT, STATED, Stands
-from runner.experiment.conformance.own_answers import answers
+from runner.experiment.conformance.driver import BROKEN, KEPT, STATED, ClauseResult
 from runner.record.files import LastCheck
 from runner.record.provenance import now
 from runner.safe import mask
@@ -40,7 +38,7 @@ class Finding:
 
 @dataclass
 class Conformance:
-    """What was sent, what came back, and every clause."""
+    """The result of a check: what was sent, what came back, and a finding per clause."""
 
     arm: str
     system: str
@@ -78,21 +76,18 @@ async def check(system: MemorySystem, opening: Opening, limits: RunConfig) -> Co
     """
     opened = await system.open(opening)
     about = Conformance(system.arm.name, system.arm.system, asdict(opened), asdict(system.capabilities), checked=now())
-    asked = Clauses(system, limits)
-    clauses = asked.all()
-    if system.capabilities.answers:
-        clauses.append(("answers by itself", partial(answers, asked)))
+    clauses = Clauses(system, limits)
     try:
-        for name, clause in clauses:
+        for name, clause in clauses.all():
             about.findings.append(await _finding(name, clause))
     finally:
-        about.sent, about.returned = asked.sent, asked.returned
-        await asked.leave()
+        about.sent, about.returned = clauses.sent, clauses.returned
+        await clauses.erase_all()
         await system.close()
     return about
 
 
-async def _finding(name: str, clause: Callable[[], Awaitable[Stands]]) -> Finding:
+async def _finding(name: str, clause: Callable[[], Awaitable[ClauseResult]]) -> Finding:
     try:
         return Finding(name, *await clause())
     except (RunnerError, TimeoutError) as error:
@@ -103,32 +98,32 @@ async def _finding(name: str, clause: Callable[[], Awaitable[Stands]]) -> Findin
         return Finding(name, BROKEN, f"an untyped exception, {reason}")
 
 
-# --- what later runs know of it ------------------------------------------------------------------------------------
+# --- the cache that later runs read --------------------------------------------------------------------------------
 
 
-def _place(cache: Path, arm: ArmConfig, opened: Provenance) -> Path:
-    what = [arm.system, arm.ingest, arm.settings, arm.knobs, opened.build, opened.embedder]
-    return cache / "conformance" / f"{digest(what)}.json"
+def _cache_path(cache: Path, arm: ArmConfig, opened: Provenance) -> Path:
+    identity = [arm.system, arm.ingest, arm.settings, arm.knobs, opened.build, opened.embedder]
+    return cache / "conformance" / f"{digest(identity)}.json"
 
 
 def remember(cache: Path, arm: ArmConfig, about: Conformance) -> None:
-    """Keep what was found for later runs; a cache that cannot be written costs the note in their record."""
+    """Keep the findings for later runs; a cache that cannot be written costs the note in their record."""
     opened = Provenance(**about.opened)
-    path = _place(cache, arm, opened)
-    told = {"checked": about.checked, "broken": [f"{item.check}: {item.detail}" for item in about.broken]}
+    path = _cache_path(cache, arm, opened)
+    entry = {"checked": about.checked, "broken": [f"{item.check}: {item.detail}" for item in about.broken]}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+        path.write_text(json.dumps(entry, ensure_ascii=False), encoding="utf-8")
     except OSError as error:
         log.warning("%s: %s", path, error.strerror)
 
 
 def remembered(cache: Path | None, arm: ArmConfig, opened: Provenance) -> LastCheck:
-    """Return what the last check of this system found: when, and what is broken; empty when it was never checked."""
+    """Return when this system was last checked and what was broken; empty when it was never checked."""
     if cache is None:
         return LastCheck()
     try:
-        value = json.loads(_place(cache, arm, opened).read_text(encoding="utf-8"))
+        value = json.loads(_cache_path(cache, arm, opened).read_text(encoding="utf-8"))
         return LastCheck(checked=str(value["checked"]), broken=[str(item) for item in value["broken"]])
     except (OSError, ValueError, KeyError, TypeError):
         return LastCheck()

@@ -1,4 +1,4 @@
-"""The clauses of the contract of a memory system, one a method, each on namespaces of its own."""
+"""The clauses of the contract of a memory system: a method each, on namespaces of its own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,29 @@ from typing import Any, Final
 
 from runner.config import RunConfig
 from runner.errors import SystemFault
-from runner.experiment.conformance.driver import BROKEN, KEPT, STATED, Contract, Stands, events_of, holds, words
+from runner.experiment.conformance.driver import (
+    BROKEN,
+    KEPT,
+    STATED,
+    ClauseResult,
+    SystemDriver,
+    events_of,
+    has_event,
+    rare_words,
+)
 from runner.system import MemorySystem, receipt_of
 
 _K: Final = 3
+# The place of an event, a question about it, and a word of it that only a system which was given the event can say.
+_QUESTIONS: Final = (
+    (4, "What is the name of the animal that escaped from the garden?", "euclid"),
+    (7, "Which bulbs were planted along the north fence?", "saffron"),
+    (8, "What did the auction sell to a dentist?", "sextant"),
+)
 
 
-class Clauses(Contract):
-    """What any memory system must do.
+class Clauses(SystemDriver):
+    """Holds one system to every clause that applies to it.
 
     Attributes
     ----------
@@ -27,9 +42,9 @@ class Clauses(Contract):
         self.sent: dict[str, Any] = {}
         self.returned: dict[str, Any] = {}
 
-    def all(self) -> list[tuple[str, Callable[[], Awaitable[Stands]]]]:
-        """Every clause with its name, in the order in which they are asked and told."""
-        return [
+    def all(self) -> list[tuple[str, Callable[[], Awaitable[ClauseResult]]]]:
+        """Return every clause with its name, in the order in which they are checked and reported."""
+        clauses: list[tuple[str, Callable[[], Awaitable[ClauseResult]]]] = [
             ("takes what is written", self._written),
             ("finds what it wrote", self._found),
             ("honours k", self._honours_k),
@@ -41,18 +56,21 @@ class Clauses(Contract):
             ("survives a wipe", self._survives),
             ("erase leaves nothing", self._erases),
         ]
+        if self.capabilities.answers:
+            clauses.append(("answers by itself", self._answers))
+        return clauses
 
-    async def _written(self) -> Stands:
+    async def _written(self) -> ClauseResult:
         events = events_of()
-        ns = self.space("main")
+        ns = self.namespace("main")
         receipt = await self.store(ns, events)
-        whole = receipt_of(self.told(events))
+        whole = receipt_of(self.as_sent(events))
         self.sent = {
             "events": receipt.events,
             "sha256": receipt.sha256,
             "as_given": receipt.sha256 == whole.sha256,
             "times": receipt.times,
-            "roles": self.can.roles,
+            "roles": self.capabilities.roles,
             "truncated": receipt.truncated,
         }
         if receipt.events != len(events):
@@ -63,12 +81,12 @@ class Clauses(Contract):
             return STATED, "sent in another order or form than given (receipt's hash); rows say ingest_altered"
         return KEPT, f"{receipt.events} events in order, times {receipt.times}"
 
-    async def _found(self) -> Stands:
-        ns = self.space("found")
+    async def _found(self) -> ClauseResult:
+        ns = self.namespace("found")
         events = events_of()
         await self.store(ns, events)
-        hits = [await self.find(ns, event) for event in events]
-        found = [event.id for event, result in zip(events, hits, strict=True) if holds(result, event)]
+        hits = [await self.search_for(ns, event) for event in events]
+        found = [event.id for event, result in zip(events, hits, strict=True) if has_event(result, event)]
         first = hits[-1].hits[:3]
         self.returned = {
             "found": len(found),
@@ -83,24 +101,24 @@ class Clauses(Contract):
             return STATED, f"{len(found)} of {len(events)} events are found ({', '.join(missing[:5])} are not)"
         return KEPT, f"all {len(events)} events are found by their words"
 
-    async def _honours_k(self) -> Stands:
-        ns = self.space("k")
+    async def _honours_k(self) -> ClauseResult:
+        ns = self.namespace("k")
         events = events_of()
         await self.store(ns, events)
         everything = " ".join(event.text for event in events)  # a question that all of them answer
         count = len((await self.search(ns, everything, _K, tuple(event.id for event in events))).hits)
         if count > _K:
-            how = BROKEN if self.can.honours_k else STATED
+            how = BROKEN if self.capabilities.honours_k else STATED
             return how, f"{count} hits came back for k = {_K}; the run cuts them and says over_limit"
         return KEPT, f"at most {_K} hits for k = {_K}"
 
-    async def _keeps_time(self) -> Stands:
-        ns = self.space("time")
+    async def _keeps_time(self) -> ClauseResult:
+        ns = self.namespace("time")
         events = events_of()
         by_id = {event.id: event for event in events}
         await self.store(ns, events)
-        hits = [hit for event in events[-3:] for hit in (await self.find(ns, event)).hits]
-        if not self.can.sources:
+        hits = [hit for event in events[-3:] for hit in (await self.search_for(ns, event)).hits]
+        if not self.capabilities.sources:
             named = any(hit.sources for hit in hits)
             return STATED, (
                 "sources came back and are not declared (capabilities.sources): recall is not measured until they are"
@@ -111,49 +129,53 @@ class Clauses(Contract):
             for source in hit.sources or ():
                 if source not in by_id:
                     return BROKEN, f"a hit cites '{source}', which was never written"
-            if self.can.timestamps and hit.sources and hit.time not in {by_id[name].time for name in hit.sources}:
+            if (
+                self.capabilities.timestamps
+                and hit.sources
+                and hit.time not in {by_id[name].time for name in hit.sources}
+            ):
                 return (
                     BROKEN,
                     f"the hit of {hit.sources[0]} has the time {hit.time}, written {by_id[hit.sources[0]].time}",
                 )
-            if hit.sources and not any(words(by_id[name].text) & words(hit.text) for name in hit.sources):
+            if hit.sources and not any(rare_words(by_id[name].text) & rare_words(hit.text) for name in hit.sources):
                 return BROKEN, f"the hit of {hit.sources[0]} holds none of its words"
         if not any(hit.sources for hit in hits):
             return (BROKEN, "no hit names a source") if hits else (STATED, "nothing came back")
-        if not self.can.timestamps:
+        if not self.capabilities.timestamps:
             return STATED, "takes no timestamps: times go into the text"
         return KEPT, "hits carry the time and the id of what they came from"
 
-    async def _alike(self) -> Stands:
-        ns = self.space("alike")
+    async def _alike(self) -> ClauseResult:
+        ns = self.namespace("alike")
         events = events_of()
         await self.store(ns, events)
-        once, twice = [[hit.key for hit in (await self.find(ns, events[-1])).hits] for _ in range(2)]
+        once, twice = [[hit.key for hit in (await self.search_for(ns, events[-1])).hits] for _ in range(2)]
         if once != twice:
             return STATED, "one question asked twice got other hits: repeat runs (run.replicate=0,1) to see the noise"
         return KEPT, "one question asked twice got the same hits"
 
-    async def _isolates(self) -> Stands:
-        if not self.can.namespaces:
+    async def _isolates(self) -> ClauseResult:
+        if not self.capabilities.namespaces:
             return STATED, "keeps one history at a time: runs give it one at a time"
-        one, other = self.space("one"), self.space("other")
+        one, other = self.namespace("one"), self.namespace("other")
         mine, theirs = events_of("x")[:5], events_of("y")[5:]
         await self.store(one, mine)
         await self.store(other, theirs)
         for event in mine:
-            if holds(await self.find(other, event), event):
+            if has_event(await self.search_for(other, event), event):
                 return BROKEN, f"what was written to one namespace is found in another ({event.id})"
         return KEPT, "what was written to one namespace is not found in another"
 
-    async def _resets(self) -> Stands:
-        ns = self.space("reset")
+    async def _resets(self) -> ClauseResult:
+        ns = self.namespace("reset")
         events = events_of()
         await self.store(ns, events)
         await self.store(ns, events_of("n")[:1])
-        left = [event.id for event in events[1:] if holds(await self.find(ns, event), event)]
+        left = [event.id for event in events[1:] if has_event(await self.search_for(ns, event), event)]
         return (BROKEN, f"after a reset {left[0]} is still found") if left else (KEPT, "a reset leaves nothing")
 
-    async def _raises(self) -> Stands:
+    async def _raises(self) -> ClauseResult:
         ns = f"check-{self._tag}-never-written"
         try:
             found = await self.search(ns, "What was never written?", evidence=("m0",))
@@ -166,29 +188,68 @@ class Clauses(Contract):
             "a namespace that was never written looks like an empty one: a lost write cannot be told by a search",
         )
 
-    async def _survives(self) -> Stands:
-        if not self.can.durable:
+    async def _survives(self) -> ClauseResult:
+        if not self.capabilities.durable:
             return STATED, "keeps no source of truth apart from its index: a wipe takes everything"
-        ns = self.space("wipe")
+        ns = self.namespace("wipe")
         events = events_of()
         receipt = await self.store(ns, events)
-        before = {event.id for event in events if holds(await self.find(ns, event), event)}
+        before = {event.id for event in events if has_event(await self.search_for(ns, event), event)}
         await self.timed(self.system.drop_derived(ns), self.limits.write_s)
         await self.timed(self.system.settle(ns, receipt, self.limits.settle_s), self.limits.settle_s)
-        after = {event.id for event in events if holds(await self.find(ns, event), event)}
+        after = {event.id for event in events if has_event(await self.search_for(ns, event), event)}
         if before - after:
             return BROKEN, f"says durable, and {len(before - after)} of {len(before)} events are gone after a wipe"
         return KEPT, f"all {len(after)} events are found again after a wipe"
 
-    async def _erases(self) -> Stands:
-        ns = self.space("erase")
+    async def _erases(self) -> ClauseResult:
+        ns = self.namespace("erase")
         events = events_of()
         await self.store(ns, events)
         await self.timed(self.system.erase(ns), self.limits.settle_s)
         try:
-            left = [event.id for event in events if holds(await self.find(ns, event), event)]
+            left = [event.id for event in events if has_event(await self.search_for(ns, event), event)]
         except SystemFault:
             return KEPT, "an erased namespace is gone"
         return (
             (BROKEN, f"after an erase {left[0]} is still found") if left else (KEPT, "nothing is found after an erase")
         )
+
+    async def _answers(self) -> ClauseResult:
+        """Ask for answers in words, of nothing but the system's own namespace, and of nothing once that is erased.
+
+        How good its answers are is for a benchmark to say: only what it cannot know counts here.
+        """
+        events = events_of()
+        mine = [events[at] for at, *_ in _QUESTIONS]
+        written = {event.id for event in mine}
+        own, other = self.namespace("answers"), self.namespace("answers-other")
+        await self.store(own, mine)
+        known = 0
+        for _, question, word in _QUESTIONS:
+            answer = await self.ask(own, question)
+            known += word in answer.text.casefold()
+            for source in (source for hit in answer.hits or () for source in hit.sources or ()):
+                if source not in written:
+                    return BROKEN, f"an answer cites '{source}', which was never written"
+        if self.capabilities.namespaces:
+            await self.store(other, [event for event in events if event.id not in written])
+            if leaked := await self._leaked_word(other):
+                return BROKEN, f"what was written to one namespace is answered from in another ({leaked})"
+        await self.timed(self.system.erase(own), self.limits.settle_s)
+        try:
+            if left := await self._leaked_word(own):
+                return BROKEN, f"after an erase it still answers from what was there ({left})"
+        except SystemFault:
+            pass  # an erased namespace is gone
+        count = len(_QUESTIONS)
+        if not known:
+            return STATED, f"answers in words, and none of {count} answers holds what was written"
+        return KEPT, f"answers in words, {known} of {count} with what was written, and only of its own namespace"
+
+    async def _leaked_word(self, ns: str) -> str:
+        """Return the first word that a namespace cannot know and answers with; empty when there is none."""
+        for _, question, word in _QUESTIONS:
+            if word in (await self.ask(ns, question)).text.casefold():
+                return word
+        return ""
