@@ -64,7 +64,7 @@ class DatasetError(UsageError):
     """Data that is missing, truncated, altered or not understood.
 
     Whoever knows for whom it is read puts a name before the message and the words of ``remedy`` behind it, once
-    (:func:`runner.harness._base.faults.faults_of`, :func:`runner.imports._shared.prepare.prepared`).
+    (:func:`runner.harness._base.faults.faults_of`, :func:`runner.imports._shared.prepare.prepare_arms`).
     """
 
     def __init__(self, message: str, remedy: Remedy = Remedy.STATED) -> None:

@@ -23,11 +23,22 @@ JUDGE_ERROR: Final = "judge_error"
 JUDGE_UNPARSEABLE: Final = "judge_unparseable"
 STATUSES: Final = (OK, INGEST_ERROR, NOT_SETTLED, SEARCH_ERROR, READER_ERROR, JUDGE_ERROR, JUDGE_UNPARSEABLE)
 
-# Flags of a row, by which a summary counts both denominators without the dataset at hand.
-GOLD_EXCLUDED: Final = "gold_excluded"
-GOLD_FIXED: Final = "gold_fixed"
+# Flags of a row. A memory system may add notes of its own to them.
+GOLD_EXCLUDED: Final = "gold_excluded"  # a gold patch takes the question out of the denominator
+GOLD_FIXED: Final = "gold_fixed"  # a gold patch replaced its gold
+EXISTING: Final = "existing_corpus"  # it was asked of a corpus that was there already
+TIMES_IN_TEXT: Final = "times_in_text"  # the system takes no timestamps: they were written into the text
+INGEST_TRUNCATED: Final = "ingest_truncated"  # the system cut the text of an event
+INGEST_ALTERED: Final = "ingest_altered"  # what was sent is not what the history holds, or came in another order
 # The system keeps nothing that survives the loss of its index: it was not asked, and what it delivers is nothing.
 NO_SOURCE_OF_TRUTH: Final = "no_source_of_truth"
+SEARCH_CACHED: Final = "search_cached"  # a cache answered: the time says nothing about the system's speed
+OVER_LIMIT: Final = "over_limit"  # more hits came back than the budget has room for
+OVER_CHARS: Final = "over_chars"  # more text came back than the budget has room for
+CUT_HIT: Final = "cut_hit"  # the first hit alone was longer than the budget
+SOURCES_UNTOLD: Final = "sources_untold"  # a hit does not name the events that it came from
+ANSWER_TRUNCATED: Final = "answer_truncated"  # the answer ended at the token limit
+NOT_SIMPLIFIED: Final = "not_simplified"  # the model did not simplify an answer, so it has no lexical score
 
 JUDGE_SCORE: Final = "judge_score"  # the metric of a judge that gives scores, not labels alone
 
@@ -265,7 +276,7 @@ class Metric(Struct, frozen=True, omit_defaults=True):
     made: PairProduct | LabelF1 | None = None  # of several rows; None: each row has it
 
 
-class Row(Struct, kw_only=True, omit_defaults=True):
+class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of ``rows.jsonl``: one question in one arm, small enough that a gate reads a million of them."""
 
     id: str
@@ -296,7 +307,7 @@ class Passage(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Texts(Struct, kw_only=True, omit_defaults=True):
+class Texts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of ``texts.jsonl``: the long part of a row, which no gate needs."""
 
     id: str

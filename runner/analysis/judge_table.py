@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis.summary import ALL, COMPARABLE
-from runner.config import did_you_mean, flatten
+from runner.config import did_you_mean
 from runner.errors import RunnerError, UsageError
 from runner.record.columns import Columns, columns
 from runner.record.files import HarnessFacts, Instrument
 from runner.record.instrument import UNKNOWN
+from runner.record.names import distinct_names
 from runner.record.provenance import answers_of, is_regraded
 from runner.record.rundir import RunDir
+from runner.score.labels import ACCURACY
 from runner.stats.clustered import Bounds
 from runner.stats.interval import TOO_FEW
 from runner.stats.judge_agreement import Disagreement, disagreement
@@ -30,8 +32,8 @@ _ERROR: Final = "ERROR"
 
 
 @dataclass(frozen=True)
-class Line:
-    """One judge over one set of questions.
+class JudgeFigures:
+    """The figures of a judge over one set of questions.
 
     Attributes
     ----------
@@ -57,7 +59,7 @@ class Line:
             "judge": self.judge,
             "n": self.n,
             "errors": self.errors,
-            "accuracy_abstain_wrong": self.accuracy,
+            ACCURACY: self.accuracy,
             "interval": None if self.interval is None else [self.interval.low, self.interval.high],
             "against_reference": None if self.against is None else self.against.to_dict(),
         }
@@ -65,11 +67,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """One set of questions under every judge."""
+    """A set of questions under every judge."""
 
     name: str
     questions: int
-    lines: list[Line]
+    judges: list[JudgeFigures]
 
 
 @dataclass(frozen=True)
@@ -109,14 +111,14 @@ class JudgeTable:
             "same_judge_as_reference": self.alike,
             "fakes": self.fakes,
             "sections": {
-                part.name: {"questions": part.questions, "judges": [line.to_dict() for line in part.lines]}
+                part.name: {"questions": part.questions, "judges": [judge.to_dict() for judge in part.judges]}
                 for part in self.sections
             },
             "notes": self.notes,
         }
 
 
-def sharing(runs: Sequence[RunDir]) -> list[list[RunDir]]:
+def runs_by_answers(runs: Sequence[RunDir]) -> list[list[RunDir]]:
     """Runs by the answers that they grade: one list for every set of answers that was graded again."""
     told: list[tuple[RunDir, bool]] = []
     for run in runs:
@@ -141,7 +143,7 @@ def judge_tables(runs: Sequence[RunDir], reference: str | None = None) -> list[J
     UsageError
         When no such set has a judge of that name.
     """
-    groups = [group for group in sharing(runs) if len(group) > 1]
+    groups = [group for group in runs_by_answers(runs) if len(group) > 1]
     if reference is not None:
         known = [name for group in groups for name in _names(group)]
         if not any(_position(group, reference) is not None for group in groups):
@@ -243,15 +245,7 @@ def _names(runs: Sequence[RunDir]) -> list[str]:
     """Names of judges, with what tells two of one name apart."""
     judges = [run.experiment().judge.model_dump(mode="json") for run in runs]
     bare = [str(judge["name"]) for judge in judges]
-    flat = [flatten(judge) for judge in judges]
-    names = []
-    for index, name in enumerate(bare):
-        twins = [i for i, other in enumerate(bare) if other == name]
-        if len(twins) > 1:
-            keys = [key for key in flat[index] if len({str(flat[i].get(key)) for i in twins}) > 1]
-            told = ", ".join(f"{key}={flat[index][key]}" for key in keys[:3])
-            name = f"{name} [{told or runs[index].path.name}]"
-        names.append(name)
+    names = distinct_names(bare, judges, [run.path.name for run in runs])
     if len(set(names)) < len(names):  # the same judge twice, in directories of one name
         names = [f"{name} [{run.path.parent.name}/{run.path.name}]" for name, run in zip(bare, runs, strict=True)]
     return names
@@ -285,8 +279,7 @@ def _masks(
     data: Columns, at: NDArray[np.intp], kept: NDArray[np.bool_], about: HarnessFacts
 ) -> list[tuple[str, NDArray[np.bool_]]]:
     """The comparable categories, all of them, then each."""
-    category = data.category[at]
-    comparable = np.isin(category, [i for i, name in enumerate(data.categories) if name in about.comparable])
+    category, comparable = data.category[at], data.of_categories(about.comparable)[at]
     masks = [(COMPARABLE, comparable & kept), (ALL, kept)]
     for code, key in sorted(enumerate(data.categories), key=lambda item: (len(item[1]), item[1])):
         mask = (category == code) & kept
@@ -295,11 +288,13 @@ def _masks(
     return masks
 
 
-def _line(name: str, labels: NDArray[np.str_], reference: NDArray[np.str_] | None, interval: Bounds | None) -> Line:
+def _line(
+    name: str, labels: NDArray[np.str_], reference: NDArray[np.str_] | None, interval: Bounds | None
+) -> JudgeFigures:
     valid = int((labels != _ERROR).sum())
     correct = int((labels == CORRECT).sum())
     against = None if reference is None else disagreement(reference.tolist(), labels.tolist())
-    return Line(name, valid, len(labels) - valid, correct / valid if valid else None, interval, against)
+    return JudgeFigures(name, valid, len(labels) - valid, correct / valid if valid else None, interval, against)
 
 
 def _intervals(

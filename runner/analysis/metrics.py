@@ -37,7 +37,7 @@ class Metrics:
         theirs = shipped_metrics(name) if declared is None else self._own.values()
         self._known = {metric.name: metric for metric in (*RUNNERS, *theirs)}
 
-    def __getitem__(self, name: str) -> Metric | None:
+    def find(self, name: str) -> Metric | None:
         """Return the declaration of a metric; ``None`` of one that nothing declares."""
         return _find(self._known, name) or _find(catalogue(), name)
 
@@ -47,13 +47,13 @@ class Metrics:
 
     def pair(self, name: str) -> PairProduct | None:
         """Return what a metric of pairs is made of; ``None`` of another."""
-        metric = self[name]
+        metric = self.find(name)
         return metric.made if metric is not None and isinstance(metric.made, PairProduct) else None
 
     def columns(self, headline: str, axis: str, k: int, measured: Collection[str]) -> list[Metric]:
         """Return the columns of a table, in their order: the headline first, then what was measured.
 
-        A record without declarations keeps the order that its table had when it was made.
+        A record without declarations keeps the columns that its table had when it was made, where it had the headline.
 
         Parameters
         ----------
@@ -75,9 +75,10 @@ class Metrics:
         ordered += [metric for metric in lexical_answers.METRICS if metric.shown == axis]
         ordered += [metric for metric in theirs if metric.shown == "always"]
         shown = {metric.name: metric for metric in (at_depth(one, k) for one in ordered) if metric.name in measured}
-        if self._earlier and headline in shown:
+        declared = self.find(headline)
+        if self._earlier and declared is not None:
             return list(shown.values())
-        first = at_depth(self[headline] or Metric(headline), k, headline)
+        first = at_depth(declared or Metric(headline), k, headline)
         return [first, *(metric for name, metric in shown.items() if name != headline)]
 
 

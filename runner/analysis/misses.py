@@ -1,4 +1,4 @@
-"""What a recorded run missed, question by question with its stage: streamed, so that a million rows fit in memory.
+"""The questions that a recorded run missed, each with its stage: streamed, so that a million rows fit in memory.
 
 Rows are read as columns, a few dozen bytes a question. Texts are read twice, a line at a time: once to stage every miss
 and to find any damage, once to show those that are asked for. Nothing is printed before the first pass is through.
@@ -52,7 +52,7 @@ class _Flagged(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True)
 class Miss:
-    """One missed question with all that is recorded of it. ``label`` is empty on the recall axis."""
+    """A missed question with all that is recorded of it. ``label`` is empty on the recall axis."""
 
     category: str  # id and name
     label: str
@@ -196,7 +196,7 @@ class Missed:
         return {name: int(found_counts[code]) for name, code in _CODE.items()}
 
     def chosen(self, stage: str | None = None, categories: Sequence[str] | None = None) -> int:
-        """How many :meth:`misses` gives."""
+        """Return how many :meth:`misses` gives."""
         return int(np.count_nonzero(self._chosen(stage, categories)))
 
     def _chosen(self, stage: str | None, categories: Sequence[str] | None) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ green test of an embedder without meaning would report what was never measured.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,13 +26,13 @@ _DIGITS: Final = 12  # as a summary rounds, so that the order in which rows were
 
 
 def reached(value: float | None, threshold: float) -> bool:
-    """Whether a value is at least its threshold; what was not measured never is."""
+    """Return whether a value is at least its threshold; what was not measured never is."""
     return value is not None and round(value, _DIGITS) >= round(threshold, _DIGITS)
 
 
 @dataclass(frozen=True)
 class Check:
-    """One threshold. ``value`` is the mean over ``n`` measured questions, ``None`` when there are none."""
+    """A threshold and its value: the mean over ``n`` measured questions, ``None`` when there are none."""
 
     metric: str
     value: float | None
@@ -88,7 +88,7 @@ class Smoke:
         return {"refused": REFUSED, "fail": FAILED, "incomplete": INCOMPLETE}.get(self.outcome, 0)
 
     def lines(self) -> list[str]:
-        """One line a threshold, then what keeps the test from passing beside them."""
+        """Return one line per threshold, then what keeps the test from passing beside them."""
         lines = [check.line for check in self.checks]
         if self.fakes:
             lines.append(f"smoke test refused: fake provider ({', '.join(self.fakes)}): nothing here is a pass")
@@ -130,12 +130,11 @@ def smoke_of(run: RunDir) -> Smoke | None:
     """
     recorded = run.instrument()
     about = recorded.harness
-    thresholds: Mapping[str, float] = about.thresholds
+    thresholds = about.thresholds
     if not thresholds:
         return None
     data = columns(run, list(thresholds))
-    comparable: Collection[str] = about.comparable
-    counted = np.isin(data.category, [at for at, name in enumerate(data.categories) if name in comparable])
+    counted = data.of_categories(about.comparable)
     checks = []
     for metric, threshold in thresholds.items():
         values = data.values[metric]
@@ -162,7 +161,7 @@ def _first_error(run: RunDir) -> str:
     return next((" ".join(f"{name}, {error}".split())[:_SHOWN] for name, error in failed.items()), "")
 
 
-def over(code: int, smokes: Iterable[Smoke | None]) -> int:
+def exit_code_of_sweep(code: int, smokes: Iterable[Smoke | None]) -> int:
     """The exit code of a sweep: a failed smoke test of any job before all, then what the gate says.
 
     Parameters

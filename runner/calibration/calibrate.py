@@ -12,7 +12,7 @@ from runner.calibration import file, rates
 from runner.calibration.file import COMPLETE, INCOMPLETE, UNUSABLE, Calibration
 from runner.calibration.probes import WORDS
 from runner.calibration.reader_wording import READER
-from runner.calibration.session import REFUSED, Graded, Place, Session, Setup
+from runner.calibration.session import REFUSED, CalibrationDir, CalibrationSession, GradedProbe, Setup
 from runner.errors import RecordError, Refused, RunnerError, UsageError
 from runner.experiment.execute import noted
 from runner.experiment.session import Observer
@@ -27,7 +27,7 @@ _IDENTITY = ("source", "rows", "slice", "seed", "asked", "repeats")
 _WORDING = ("by", "model", "params", "prompts", "templates")
 
 
-def make(place: Place, setup: Setup, observer: Observer, *, retry_errors: bool = False) -> Calibration:
+def make(place: CalibrationDir, setup: Setup, observer: Observer, *, retry_errors: bool = False) -> Calibration:
     """Grade what is left of a claimed directory's probes and write ``calibration.json``.
 
     The file stands from the first moment, as ``incomplete``; a calibration that stops early keeps every finished line
@@ -59,14 +59,14 @@ def make(place: Place, setup: Setup, observer: Observer, *, retry_errors: bool =
     return made
 
 
-async def _sitting(place: Place, setup: Setup, observer: Observer, retry_errors: bool) -> None:
-    session = Session(place, setup, observer, retry_errors=retry_errors)
+async def _sitting(place: CalibrationDir, setup: Setup, observer: Observer, retry_errors: bool) -> None:
+    session = CalibrationSession(place, setup, observer, retry_errors=retry_errors)
     prices = {"date": setup.prices.date, "sha256": setup.prices.sha256}
     with noted(place, {"prices": prices}), stop_signals(session.interrupt):
         await session.run()
 
 
-def settled(place: Place, header: Calibration, expected: int, problem: RunnerError | None) -> Calibration:
+def settled(place: CalibrationDir, header: Calibration, expected: int, problem: RunnerError | None) -> Calibration:
     """The file as the recorded probes have it; ``expected`` of them make it complete."""
     rows = place.latest()
     kinds, categories = rates.tallies((row.kind, row.category, row.labels) for row in rows)
@@ -96,20 +96,20 @@ def settled(place: Place, header: Calibration, expected: int, problem: RunnerErr
     )
 
 
-def _failure(kind: str, tally: file.Tally, rows: list[Graded]) -> str:
+def _failure(kind: str, tally: file.Tally, rows: list[GradedProbe]) -> str:
     first = next((row.error for row in rows if row.kind == kind and row.error), "")
     share = f"{tally.errors} of {tally.probes} probes ({tally.errors / tally.probes:.1%})"
     return f"{WORDS[kind]}: {share} could not be graded, above {rates.MAX_ERROR_SHARE:.0%} (for example: {first})"
 
 
-def _usage(place: Place) -> dict[str, StageUsage]:
+def _usage(place: CalibrationDir) -> dict[str, StageUsage]:
     total: dict[str, Usage] = {}
     for call in place.calls():
         total[call.role] = add(total.get(call.role), call.completion.usage)
     return {role: spent(usage) for role, usage in sorted(total.items())}
 
 
-def _begun(place: Place, fresh: Calibration) -> Calibration:
+def _begun(place: CalibrationDir, fresh: Calibration) -> Calibration:
     """The header to go on with: that of an earlier sitting where there is one of the same calibration."""
     try:
         there = file.read(place.path)
@@ -144,5 +144,5 @@ def _differences(fresh: Calibration, there: Calibration) -> list[tuple[str, Any,
     return found
 
 
-def _save(place: Place, made: Calibration) -> None:
+def _save(place: CalibrationDir, made: Calibration) -> None:
     place.write_json(file.NAME, made.to_dict())

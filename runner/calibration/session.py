@@ -1,6 +1,6 @@
-"""One sitting of a calibration: word the probes, grade them, write each down as it is finished.
+"""One session of a calibration: word the probes, grade them, write each down as it is finished.
 
-It is a sitting like any other: every paid reply is journalled before it is used, the budget holds, an interrupt
+It is a session like any other: every paid reply is journalled before it is used, the budget holds, an interrupt
 finishes what is in flight, and a kill loses nothing.
 """
 
@@ -19,23 +19,22 @@ from runner.calibration.file import Calibration
 from runner.calibration.probes import KINDS, Plan, Probe
 from runner.calibration.reader_wording import READER, Rephrasing
 from runner.config import Experiment
-from runner.errors import EndpointUnusable, ModelFault, RecordError, RunnerError
-from runner.experiment.answer import complete
-from runner.experiment.grade import Grading, conclude
+from runner.errors import EndpointUnusable, ModelFault, RecordError
+from runner.experiment.grade import JudgeGrader, conclude
 from runner.experiment.session import Observer, RunSession
-from runner.experiment.stop import StopRequested
 from runner.llm import Model, connect
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.record import journal
 from runner.record.rundir import RunDir
-from runner.types import LABELS, STATUSES, Label, Row, Texts
+from runner.record.usage import by_stage
+from runner.types import LABELS, STATUSES, Question, Row, Texts, Usage
 
 TEMPLATE: Final = "template:"  # prefix of how a template worded a probe
 REFUSED: Final = "rephrasing_refused"  # flag: the reader's reply did not pass, or failed; the template was used
 
 
-class Graded(Row, kw_only=True, omit_defaults=True):
+class GradedProbe(Row, frozen=True, kw_only=True, omit_defaults=True):
     """One line of ``probes.jsonl``: a row, with what was graded. ``wording`` is ``reader`` or ``template:NAME``."""
 
     kind: str
@@ -45,7 +44,7 @@ class Graded(Row, kw_only=True, omit_defaults=True):
     donor: str = ""
 
 
-class Place(RunDir):
+class CalibrationDir(RunDir):
     """The directory of a calibration: ``calibration.json``, ``probes.jsonl``, ``texts.jsonl`` and ``calls.jsonl``."""
 
     @property
@@ -53,17 +52,17 @@ class Place(RunDir):
         return self.path / "probes.jsonl"
 
     def rows(self) -> Any:
-        return journal.read(self.rows_path, Graded)
+        return journal.read(self.rows_path, GradedProbe)
 
-    def latest(self) -> list[Graded]:
-        """The last line of every probe: one that was asked again stands twice.
+    def latest(self) -> list[GradedProbe]:
+        """Return the last line of every probe; one that was asked again stands twice.
 
         Raises
         ------
         RecordError
             When a line is damaged, or no line of a probe.
         """
-        last: dict[str, Graded] = {}
+        last: dict[str, GradedProbe] = {}
         for row in self.rows():
             if row.kind not in KINDS or not row.labels or not {*row.labels} <= {*LABELS, *STATUSES}:
                 raise RecordError(f"{self.rows_path}: '{row.id}' is no graded probe; calibrate again elsewhere")
@@ -86,10 +85,21 @@ class Setup:
     header: Calibration
 
 
-class Session(RunSession):
+@dataclass(frozen=True)
+class Worded:
+    """The wording of a probe, what its reader served and used, and a flag where the reader's reply did not pass."""
+
+    text: str
+    wording: str
+    flags: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    used: tuple[tuple[str, Usage], ...] = ()
+
+
+class CalibrationSession(RunSession):
     """Grades what is not graded yet."""
 
-    def __init__(self, place: Place, setup: Setup, observer: Observer, *, retry_errors: bool = False) -> None:
+    def __init__(self, place: CalibrationDir, setup: Setup, observer: Observer, *, retry_errors: bool = False) -> None:
         run = setup.experiment.run
         super().__init__(place, run, len(setup.plan.probes), observer, retry_errors=retry_errors)
         self._setup = setup
@@ -102,79 +112,69 @@ class Session(RunSession):
             models.append(connect(config, setup.prices))
         names = [config.model for config in configs if config.provider == "openai"]
         self._ledger.spend.check_prices([name for name in names if setup.prices.usd(name, 1, 1, 0) is None])
-        self._grading = Grading(setup.judge, models[0], self._ledger)
+        self._judge = JudgeGrader(setup.judge, models[0], self._ledger)
         self._reading = models[1] if setup.rephrasing else None
 
     async def _work(self) -> None:
-        slots = asyncio.Semaphore(self._config.concurrency)
         async with asyncio.TaskGroup() as group:
-            for probe in self._left():
-                await slots.acquire()
-                if self._brake.reason is not None:
-                    break
-                task = group.create_task(self._probe(probe))
-                task.add_done_callback(lambda _: slots.release())
+            await self._start_each(group, asyncio.Semaphore(self._config.concurrency), self._left(), self._probe)
 
     def _left(self) -> Iterable[Probe]:
         return (probe for probe in self._setup.plan.probes if probe.id not in self._done)
 
     async def _probe(self, probe: Probe) -> None:
-        try:
-            self._brake.check()
-            row = self._row(probe)
-            row.text = await self._worded(probe, row)
-            question = replace(probe.item.question, id=probe.id)  # by which its calls are known
-            said: list[Label] = []
-            models: list[str] = []
-            for repeat in range(self._config.repeats):
-                said.append(await self._grading.label(question, row.text, repeat, row, models))
-            row.models = tuple(dict.fromkeys([*row.models, *models]))
-            conclude(row, said)
-            texts = Texts(
-                id=probe.id,
-                question=question.text,
-                gold=question.gold,
-                answers=(row.text,),
-                reasons=tuple(label.reason for label in said),
-            )
-            self._finished(row, texts)
-        except StopRequested:
-            return
-        except RunnerError as error:
-            self._brake.pull(error)
-
-    def _row(self, probe: Probe) -> Graded:
-        item = probe.item
-        return Graded(
+        self._stop.check()
+        started = time.time()
+        item, question = probe.item, replace(probe.item.question, id=probe.id)  # by which its calls are known
+        worded = await self._worded(probe, question)
+        graded = [await self._judge.grade(question, worded.text, repeat) for repeat in range(self._config.repeats)]
+        conclusion = conclude([one.label for one in graded])
+        row = GradedProbe(
             id=probe.id,
             scenario=item.scenario,
             cluster=item.cluster,
             category=item.question.category,
-            started=time.time(),
+            status=conclusion.status,
+            error=conclusion.error,
+            label=conclusion.label,
+            labels=conclusion.labels,
+            metrics=conclusion.metrics,
+            flags=worded.flags,
+            usage=by_stage([*worded.used, *(use for one in graded for use in one.used)]),
+            started=started,
+            models=tuple(dict.fromkeys([*worded.models, *(name for one in graded for name in one.models)])),
             kind=probe.kind,
             question=item.question.id,
-            text=probe.text,
-            wording=TEMPLATE + probe.template,
+            text=worded.text,
+            wording=worded.wording,
             donor=probe.donor if probe.donor != item.question.id else "",
         )
+        texts = Texts(
+            id=probe.id,
+            question=question.text,
+            gold=question.gold,
+            answers=(worded.text,),
+            reasons=tuple(one.label.reason for one in graded),
+        )
+        self._finished(row, texts)
 
-    async def _worded(self, probe: Probe, row: Graded) -> str:
-        """The text to grade: the reader's, where it is asked and its reply passes; else the template's."""
+    async def _worded(self, probe: Probe, question: Question) -> Worded:
+        """Return the text to grade: the reader's, where it is asked and its reply passes; else the template's."""
+        template = Worded(probe.text, TEMPLATE + probe.template)
         if self._setup.rephrasing is None or self._reading is None:
-            return probe.text
+            return template
         request = self._setup.rephrasing.request(probe)
-        question = replace(probe.item.question, id=probe.id)
-        text = None
         try:
-            reply = await complete(self._ledger, self._reading, request, question, READER, 0, row)
-            row.models = (reply.model,)
-            text = self._setup.rephrasing.accepted(probe, reply.text)
+            reply = await self._ledger.complete(self._reading, request, question.id, READER, 0)
         except EndpointUnusable:
             raise
-        except ModelFault:
-            pass  # counted as a reply that did not pass: the template words it
-        if text is None:
-            row.flags = (*row.flags, REFUSED)
-            return probe.text
-        row.wording = READER
-        return text
+        except ModelFault:  # counted as a reply that did not pass: the template words it
+            return Worded(template.text, template.wording, (REFUSED,))
+        text = self._setup.rephrasing.accepted(probe, reply.text)
+        return Worded(
+            probe.text if text is None else text,
+            template.wording if text is None else READER,
+            (REFUSED,) if text is None else (),
+            (reply.model,),
+            ((READER, reply.usage),),
+        )

@@ -102,7 +102,7 @@ def _parsed(argv: list[str]) -> _Words:
 def _graded(words: _Words) -> int:
     experiment = _experiment(words)
     from runner.calibration.prepare import prepare
-    from runner.calibration.session import Place
+    from runner.calibration.session import CalibrationDir
     from runner.llm import FAKE_JUDGE, FAKES, override_warning, require
 
     seed = experiment.run.seed if words.seed is None else words.seed
@@ -113,7 +113,7 @@ def _graded(words: _Words) -> int:
         warning = override_warning(model)
         if warning:
             print(f"warning: {warning}", file=sys.stderr)
-    place = Place((words.into or directories.new(f"calibration-{experiment.judge.name}")).absolute())
+    place = CalibrationDir((words.into or directories.new(f"calibration-{experiment.judge.name}")).absolute())
     _claim(place)
     try:
         return _tell(_made(place, setup, words), place.path, words.as_json)

@@ -16,6 +16,7 @@ from runner.config import GateConfig, conf_dir, did_you_mean
 from runner.errors import RecordError, UsageError
 from runner.record.instrument import GROUPS, rows_named
 from runner.record.rundir import RunDir
+from runner.record.sweepdir import Sweep
 
 _FLAGS: Final = Flags(
     "gate",
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> int:
         if rows:
             before = changes.get(kind, [])
             changes[kind] = [*([before] if isinstance(before, str) else before), *rows]
-    return _tell(places, changes, "--json" in given)
+    return _tell([Sweep(place) for place in places], changes, "--json" in given)
 
 
 def _declaration(text: str) -> tuple[str, str]:
@@ -75,15 +76,15 @@ def gate_sweep(path: Path) -> int:
 
     A job that failed the smoke test of its benchmark decides the exit code before any verdict.
     """
-    from runner.analysis.smoke import over, smoke_of
-    from runner.record.rundir import runs_under
+    from runner.analysis.smoke import exit_code_of_sweep, smoke_of
 
-    runs = runs_under(path)
+    sweep = Sweep(path)
+    runs = sweep.runs
     if runs and not runs[0].experiment().gate.enabled:
         failed = any((folder / "failure.json").is_file() for folder in path.iterdir())
         code = 1 if failed or not all(run.finished() for run in runs) else 0
     else:
-        code = _tell([path], {}, False)
+        code = _tell([sweep], {}, False)
     smokes = []
     for run in runs:
         with suppress(RecordError):  # one that cannot be read is told above, as incomplete
@@ -91,23 +92,23 @@ def gate_sweep(path: Path) -> int:
     failed_jobs = sum(smoke is not None and smoke.outcome == "fail" for smoke in smokes)
     if failed_jobs:
         print(f"smoke test failed in {failed_jobs} of {len(smokes)} jobs: exit 3, whatever the gate says")
-    return over(code, smokes)
+    return exit_code_of_sweep(code, smokes)
 
 
-def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:
+def _tell(sweeps: list[Sweep], changes: dict[str, Any], as_json: bool) -> int:
     from runner.gate.sweep import gate
     from runner.record.rundir import is_run
-    from runner.record.sweepdir import is_sweep
 
-    if len(places) == 1 and is_sweep(places[0]) and not is_run(places[0]):
+    (alone,) = sweeps if len(sweeps) == 1 else (None,)
+    if alone and alone.is_planned and not is_run(alone.path):
         from runner.cli.report_judges import tell_sweep
 
-        code = tell_sweep(places[0], as_json)
+        code = tell_sweep(alone, as_json)
         if code is not None:
             return code
-    verdict = gate(places, changes)
-    if len(places) == 1 and not is_sweep(places[0]) and not is_run(places[0]):
-        print(f"warning: {places[0]} has no sweep.json; whether every job ran cannot be told", file=sys.stderr)
+    verdict = gate(sweeps, changes)
+    if alone and not alone.is_planned and not is_run(alone.path):
+        print(f"warning: {alone.path} has no sweep.json; whether every job ran cannot be told", file=sys.stderr)
     if as_json:
         print(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
@@ -115,9 +116,9 @@ def _tell(places: list[Path], changes: dict[str, Any], as_json: bool) -> int:
         from runner.report.verdict import gate_tables
 
         console().print(gate_tables(verdict))
-    if len(places) == 1 and is_sweep(places[0]):
+    if alone and alone.is_planned:
         try:
-            RunDir(places[0]).write_json("gate.json", verdict.to_dict())
+            RunDir(alone.path).write_json("gate.json", verdict.to_dict())
         except RecordError as error:
             print(f"warning: {error}; the verdict above stands", file=sys.stderr)
     return verdict.exit_code

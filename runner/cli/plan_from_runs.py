@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.config import GateConfig, did_you_mean
 from runner.errors import UsageError
 from runner.gate import Arm, Comparison, open_arm
-from runner.gate.disagreement import observed, sizes_of
+from runner.gate.disagreement import observed_disagreement, sizes_of
 from runner.gate.sweep import SweepVerdict, gate
 from runner.record.rundir import RunDir, is_run, runs_under
 from runner.stats.planning.design import Assumed
@@ -93,7 +93,7 @@ def _why_no_pair(told: SweepVerdict) -> str:
 def _pair(arms: list[Arm], pair: Comparison, settings: GateConfig, where: str, others: list[Comparison]) -> Recorded:
     by_name = {arm.name: arm for arm in arms}
     a, b = by_name[pair.a], by_name[pair.b]
-    found = observed(a, b)
+    found = observed_disagreement(a, b)
     if found is None:
         raise UsageError(f"{where}: no question was measured in both {pair.a} and {pair.b}")
     name = f"{pair.b} against {pair.a} in {where}, {pair.metric}"

@@ -15,6 +15,7 @@ from runner.cli._words.flags import Flags
 from runner.cli._words.overrides import CONFIG_DIR, config_dirs
 from runner.errors import RecordError, UsageError
 from runner.record.rundir import RunDir, is_run
+from runner.record.sweepdir import Sweep
 
 _FLAGS: Final = Flags(
     "report",
@@ -43,7 +44,7 @@ def main(argv: list[str]) -> int:
     if "--json" in given:
         print(json.dumps(_told(runs, reference), indent=2, ensure_ascii=False, allow_nan=False))
         return 0
-    from runner.analysis.smoke import over, smoke_of
+    from runner.analysis.smoke import exit_code_of_sweep, smoke_of
     from runner.report.console import console, text
     from runner.report.judges import origin
     from runner.report.run import run_table
@@ -66,15 +67,15 @@ def main(argv: list[str]) -> int:
     for section in sections(runs):
         console().print(section)
     if len(paths) == 1 and not is_run(paths[0]):
-        code = report_judges.tell_sweep(paths[0], False, reference)
+        code = report_judges.tell_sweep(Sweep(paths[0]), False, reference)
         if code is not None:
             return code
         report_judges.tell(side_by_side)
         from runner.cli.gate import main as gate
 
-        return over(gate([str(paths[0])]), smokes)
+        return exit_code_of_sweep(gate([str(paths[0])]), smokes)
     report_judges.tell(side_by_side)
-    return over(0, smokes)
+    return exit_code_of_sweep(0, smokes)
 
 
 def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:

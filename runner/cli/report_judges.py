@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from runner.errors import RecordError, RunnerError
 from runner.record.rundir import RunDir
+from runner.record.sweepdir import Sweep
 
 JUDGES = "judges.json"
 
@@ -38,14 +38,12 @@ def tell(found: Sequence[Any]) -> None:
         console().print(judge_tables(found))
 
 
-def tell_sweep(path: Path, as_json: bool, reference: str | None = None) -> int | None:
+def tell_sweep(sweep: Sweep, as_json: bool, reference: str | None = None) -> int | None:
     """Tell a sweep of judges over one recorded run; ``None`` for any other sweep, which a gate tells.
 
     Its runs differ in the instrument on purpose: there is no verdict, and nothing is refused. 1 when a run failed.
     """
-    from runner.gate.sweep import jobs_of
-
-    runs, failed = jobs_of(path)
+    runs, failed = sweep.runs, list(sweep.failed)
     try:
         sources = {run.experiment().run.from_ for run in runs}
     except RecordError:
@@ -78,7 +76,7 @@ def tell_sweep(path: Path, as_json: bool, reference: str | None = None) -> int |
         if not failed:
             console().print(text("one run's answers, several judges: nothing to gate (exit 0)", "bold"))
     try:
-        RunDir(path).write_json(JUDGES, told)
+        RunDir(sweep.path).write_json(JUDGES, told)
     except RecordError as error:
         print(f"warning: {error}; the table above stands", file=sys.stderr)
     return 1 if failed else 0

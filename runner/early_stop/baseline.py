@@ -1,4 +1,4 @@
-"""Which run of a sweep another one will be gated against, told while the sweep is still under way."""
+"""The run of a sweep that another one will be gated against, known while the sweep is still under way."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ from runner.record.compare import compare
 from runner.record.files import Instrument
 from runner.record.rundir import RunDir
 from runner.score.labels import ACCURACY
-from runner.stats.resample import Floats
 from runner.stats.sequential import ALPHA, SignWatch, least_units
 from runner.types import CORRECT, OK, Row
 
@@ -50,7 +49,7 @@ def contradictions(experiment: Experiment) -> list[str]:
 
 
 def alone() -> str:
-    """What to say to a single run with the setting."""
+    """Return what to say to a single run with the setting."""
     return (
         "run.stop_when_decided: a single run has no baseline to be decided against; sweep (-m +arm=BASELINE,ARM), or "
         "leave it out"
@@ -58,7 +57,7 @@ def alone() -> str:
 
 
 def caution(clusters: int, unit: str) -> str | None:
-    """What so few clusters mean for a watched arm; ``None`` when they are enough to decide."""
+    """Return what so few clusters mean for a watched arm; ``None`` when they are enough to decide."""
     least = least_units()
     if clusters >= least:
         return None
@@ -68,8 +67,8 @@ def caution(clusters: int, unit: str) -> str | None:
     )
 
 
-def watched_so_far(provenance: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the record of a run says of each sitting: against whom it was watched, or why not."""
+def watch_entries(provenance: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what the record of a run says of each sitting: against whom it was watched, or why not."""
     found = provenance.get("watched")
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
@@ -95,13 +94,13 @@ class Watch:
         self._metric = metric
         self._share = max_error_share
         self._ids = ids = baseline.ids
-        chosen = np.isin(baseline.category, [i for i, name in enumerate(baseline.categories) if name in counted])
-        rows = np.flatnonzero(chosen & ~baseline.excluded)
+        rows = np.flatnonzero(baseline.of_categories(counted) & ~baseline.excluded)
         self._retrieval = baseline.retrieval
         self._ok = baseline.ok
         self._item: NDArray[np.intp] = np.full(len(ids), -1, dtype=np.intp)
         self._item[rows] = np.arange(rows.size)
-        self._values = np.where(self._ok, _values(baseline, metric), np.nan)[rows]
+        values = baseline.correct if metric == ACCURACY else baseline.values[metric]
+        self._values = np.where(self._ok, values, np.nan)[rows]
         self.signs = SignWatch(np.unique(baseline.cluster[rows], return_inverse=True)[1])
         self._counted, self._lost_here, self._lost_there = (np.zeros(rows.size, dtype=np.bool_) for _ in range(3))
         self._different = False
@@ -131,33 +130,24 @@ class Watch:
 
     @property
     def stops(self) -> bool:
-        """Whether it is decided, by rows on which the gate gives a verdict: not vacuous, and few of them failed."""
+        """Tell whether it is decided, by rows that the gate accepts: not vacuous, and few of them failed."""
         if self.signs.crossing is None or not self._different:
             return False
         limit = self._share * int(self._counted.sum())
         return max(int(self._lost_here.sum()), int(self._lost_there.sum())) <= limit
 
     def decided(self, against: str, unit: str) -> Decided:
-        """Why the arm stops. Needs a crossing."""
+        """Return why the arm stops. Needs a crossing."""
         crossing = self.signs.crossing
         assert crossing is not None
-        said = told(crossing.wins, crossing.losses, crossing.ties, crossing.e_value, unit)
+        said = standing(crossing.wins, crossing.losses, crossing.ties, crossing.e_value, unit)
         return Decided(f"decided early against {against}: {said}", crossing.to_dict())
 
 
-def told(wins: int, losses: int, ties: int, e_value: float, unit: str) -> str:
+def standing(wins: int, losses: int, ties: int, e_value: float, unit: str) -> str:
     """An e-value in words."""
     counts = f"{wins} {unit}{'' if wins == 1 else 's'} won, {losses} lost" + (f", {ties} tied" if ties else "")
     return f"{counts}, e-value {e_value:.3g} ({STOPS_AT:.0f} decides)"
-
-
-def _values(rows: Columns, metric: str) -> Floats:
-    if metric != ACCURACY:
-        return rows.values[metric]
-    if CORRECT not in rows.labels:
-        return np.zeros(len(rows))
-    right: Floats = (rows.label == rows.labels.index(CORRECT)).astype(np.float64)
-    return right
 
 
 def _value(row: Row, metric: str) -> float:

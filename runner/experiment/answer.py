@@ -1,11 +1,10 @@
-"""Who answers a question: a reader over what was delivered, or the memory system by itself."""
+"""The answer to a question: by a reader over its context, or by the memory system itself."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -16,35 +15,25 @@ from runner.experiment.model_calls import Ledger
 from runner.llm import Model, Request
 from runner.llm.reader import Reader
 from runner.record import journal
-from runner.record.usage import add
-from runner.types import Answer, Completion, Hit, Query, Question, Row, Usage
-
-CUT: Final = "answer_truncated"  # flag of a row whose answer ended at the token limit
-# What a metric is given for an answer whose system does not say what it read: not measurable, which is not nothing.
-UNTOLD: Final = (Hit(key="", text=""),)
+from runner.types import ANSWER_TRUNCATED, Answer, Completion, Hit, Query, Question, Usage
 
 
 @dataclass(frozen=True)
 class AnswerAttempt:
-    """One answer. ``hits`` are what the system read for it, where it answered by itself and says so."""
+    """One answer: its text, the served model, and its use by role.
+
+    ``hits`` are what the memory read for it, where it answered by itself and says so.
+    """
 
     text: str
-    model: str = ""
+    model: str
+    used: tuple[str, Usage]
     flags: tuple[str, ...] = ()
     hits: tuple[Hit, ...] | None = None
 
 
-# The answer of one repeat, what it used added to the row. A fault of whoever answers is a ModelFault.
-Say = Callable[[int, Row], Awaitable[AnswerAttempt]]
-
-
-async def complete(
-    ledger: Ledger, model: Model, request: Request, question: Question, role: str, repeat: int, row: Row
-) -> Completion:
-    """A recorded reply or a new one, its use added to the row."""
-    completion = await ledger.complete(model, request, question.id, role, repeat)
-    row.usage[role] = add(row.usage.get(role), completion.usage)
-    return completion
+# Answers one repeat of a question. Raises ModelFault when the reader or the memory fails.
+Answerer = Callable[[int], Awaitable[AnswerAttempt]]
 
 
 class ReaderAnswers:
@@ -53,15 +42,16 @@ class ReaderAnswers:
     def __init__(self, reader: Reader, model: Model, ledger: Ledger) -> None:
         self._reader, self._model, self._ledger = reader, model, ledger
 
-    def over(self, question: Question, context: str) -> Say:
-        """What answers a question from what was delivered."""
+    def over(self, question: Question, context: str) -> Answerer:
+        """Return the answerer of a question over its context."""
         request = self._reader.request(question, context)
 
-        async def say(repeat: int, row: Row) -> AnswerAttempt:
-            reply = await complete(self._ledger, self._model, request, question, "reader", repeat, row)
-            return AnswerAttempt(reply.text.strip(), reply.model, (CUT,) if reply.finish == "length" else ())
+        async def answer(repeat: int) -> AnswerAttempt:
+            reply = await self._ledger.complete(self._model, request, question.id, "reader", repeat)
+            cut = (ANSWER_TRUNCATED,) if reply.finish == "length" else ()
+            return AnswerAttempt(reply.text.strip(), reply.model, ("reader", reply.usage), cut)
 
-        return say
+        return answer
 
 
 class MemoryAnswers:
@@ -70,17 +60,17 @@ class MemoryAnswers:
     def __init__(self, config: ModelConfig, ledger: Ledger) -> None:
         self._config, self._ledger = config, ledger
 
-    def of(self, question: Question, query: Query, ask: Callable[[], Awaitable[Answer]]) -> Say:
-        """What answers a question from the memory itself."""
+    def over(self, question: Question, query: Query, ask: Callable[[], Awaitable[Answer]]) -> Answerer:
+        """Return the answerer of a question by the memory itself."""
         request = Request(messages=(), sha256=digest(msgspec.to_builtins(query)))
         model = _Memory(self._config, ask)
 
-        async def say(repeat: int, row: Row) -> AnswerAttempt:
-            reply = await complete(self._ledger, model, request, question, "ask", repeat, row)
-            answer = msgspec.json.decode(reply.text, type=Answer)
-            return AnswerAttempt(answer.text.strip(), answer.model, answer.notes, answer.hits)
+        async def answer(repeat: int) -> AnswerAttempt:
+            reply = await self._ledger.complete(model, request, question.id, "ask", repeat)
+            given = msgspec.json.decode(reply.text, type=Answer)
+            return AnswerAttempt(given.text.strip(), given.model, ("ask", reply.usage), given.notes, given.hits)
 
-        return say
+        return answer
 
 
 class _Memory(Model):
@@ -98,7 +88,7 @@ class _Memory(Model):
             answer = await self._ask()
         except SystemFault as fault:
             raise ModelFault(str(fault)) from fault
-        # What it asked of its own models is known where it says so; that it was asked once, always.
-        told = answer.usage or Usage(usd=None, measured=False)
-        usage = replace(told, calls=max(1, told.calls), seconds=time.perf_counter() - start)
+        # The use of its own models is known where it reports one; that it was asked once, always.
+        reported = answer.usage or Usage(usd=None, measured=False)
+        usage = replace(reported, calls=max(1, reported.calls), seconds=time.perf_counter() - start)
         return Completion(text=journal.encoded(answer).decode(), model=answer.model, usage=usage)

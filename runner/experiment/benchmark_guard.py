@@ -83,7 +83,7 @@ class BenchmarkGuard:
             if value is None:
                 found[metric] = None
                 continue
-            declared = self._declared[metric] if isinstance(metric, str) else None
+            declared = self._declared.find(metric) if isinstance(metric, str) else None
             share = declared is not None and declared.share
             if not isinstance(metric, str) or not _is_number(value) or (share and not 0 <= float(value) <= 1):
                 what = "a share from 0 to 1" if share else "a finite number"

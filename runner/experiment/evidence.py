@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -17,6 +18,15 @@ log = logging.getLogger("runner")
 
 _LOCATED: Final = 3  # events that hold the words of an answer, where the benchmark labels none
 _SHORTEST: Final = 3  # characters of an answer that is looked for: "a" or "no" stands everywhere
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The events that hold an answer, the ids of those that the system holds (``None``: it cannot tell), its links."""
+
+    evidence: tuple[Passage, ...]
+    stored: tuple[str, ...] | None
+    links: bool
 
 
 class Evidence:
@@ -38,18 +48,19 @@ class Evidence:
         self._silent = False
         self.known = None if scenario.existing else frozenset(event.id for event in scenario.events)
 
-    async def of(self, question: Question) -> tuple[tuple[Passage, ...], tuple[str, ...] | None]:
-        """The events that hold the answer, and which of them any stored memory came from.
+    async def stored(self, question: Question) -> Stored:
+        """Return the events that hold the answer, and which of them any stored memory came from.
 
         Those that the benchmark labels, else the first few in which a gold answer stands word by word.
         """
         wanted = set(question.gold.evidence) or self._located(question)
         told = (event for event in self._scenario.events if event.id in wanted) if wanted else ()
         found = tuple(Passage(id=event.id, text=dated(event).text) for event in told)
+        links = self._system.capabilities.links
         if not found:
-            return found, None
+            return Stored(found, None, links)
         held = await self._held([passage.id for passage in found])
-        return found, None if held is None else tuple(passage.id for passage in found if passage.id in held)
+        return Stored(found, None if held is None else tuple(at.id for at in found if at.id in held), links)
 
     async def _held(self, wanted: list[str]) -> frozenset[str] | None:
         """What is only told of a failure must not be one; a system that did not answer once is not waited for again."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis.summary import summarise
-from runner.early_stop.watch import begin, watched_so_far
+from runner.early_stop.watch import begin, watch_entries
 from runner.errors import Decided, RecordError, RunnerError, Stopped
 from runner.experiment.conformance import remembered
 from runner.experiment.instrument import instrument, same_instrument, write_side, written
@@ -131,7 +131,7 @@ async def _session(
             "write_side": write_side(ready, opened),
         }
         if ready.experiment.run.stop_when_decided:
-            record["watched"] = [*watched_so_far(prior), _watch(run, ready, engine, observer, to_the_end)]
+            record["watched"] = [*watch_entries(prior), _watch(run, ready, engine, observer, to_the_end)]
         with noted(run, record), stop_signals(engine.interrupt):
             await engine.run()
     finally:

@@ -1,4 +1,4 @@
-"""Writing one history into a memory, and what its rows must say of that."""
+"""Write one history into a memory, and flag its rows with what was lost on the way."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from runner.errors import IngestError, NotSettled
 from runner.experiment import system_guard
 from runner.experiment.deadline import with_deadline
 from runner.system import MemorySystem, dated, receipt_of
-from runner.types import NO_SOURCE_OF_TRUTH, Ingest, Receipt, Scenario
+from runner.types import INGEST_ALTERED, INGEST_TRUNCATED, NO_SOURCE_OF_TRUTH, TIMES_IN_TEXT, Ingest, Receipt, Scenario
 
 
-class Ingesting:
-    """Histories into one system.
+class Ingester:
+    """Writes histories into one system.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ class Ingesting:
     def __init__(self, system: MemorySystem, config: RunConfig, keep: Callable[[Ingest], None]) -> None:
         self._system, self._config, self._keep = system, config, keep
 
-    async def history(self, ns: str, scenario: Scenario) -> tuple[str, ...]:
-        """Write one history; flags for its rows.
+    async def write(self, ns: str, scenario: Scenario) -> tuple[str, ...]:
+        """Write one history; return the flags of its rows.
 
         Raises
         ------
@@ -39,10 +39,10 @@ class Ingesting:
         events = scenario.events if system.capabilities.timestamps else tuple(map(dated, scenario.events))
         await with_deadline("reset", IngestError, lambda: system.reset(ns), config.write_s, "run.write_s")
         start = time.perf_counter()
-        told = await with_deadline(
+        returned = await with_deadline(
             "write", IngestError, lambda: system.write(ns, events), config.write_s, "run.write_s"
         )
-        receipt = system_guard.receipt(told)
+        receipt = system_guard.receipt(returned)
         written = time.perf_counter()
         await with_deadline(
             "settle", NotSettled, lambda: system.settle(ns, receipt, config.settle_s), config.settle_s, "run.settle_s"
@@ -58,11 +58,11 @@ class Ingesting:
                 settle_seconds=settled - written,
             )
         )
-        flags = [] if system.capabilities.timestamps else ["times_in_text"]
+        flags = [] if system.capabilities.timestamps else [TIMES_IN_TEXT]
         if receipt.truncated:
-            flags.append("ingest_truncated")
+            flags.append(INGEST_TRUNCATED)
         if receipt.sha256 != receipt_of(events).sha256:
-            flags.append("ingest_altered")
+            flags.append(INGEST_ALTERED)
         if scenario.drop_derived:
             flags += await self._drop_derived(ns, receipt)
         return tuple(flags)

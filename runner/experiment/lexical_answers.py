@@ -6,28 +6,28 @@ to what it states first, by a model (the judge, unless another is named), or by 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from runner.config import Experiment, ModelConfig
 from runner.errors import ConfigError, EndpointUnusable, ModelFault
-from runner.experiment.answer import complete
+from runner.experiment.benchmark_guard import Scores
 from runner.experiment.model_calls import Ledger
 from runner.llm import Model, RequestBuilder, instrument_params
 from runner.llm.template import Template
 from runner.score.lexical import is_abstention
 from runner.score.lexical_answers import lexical_scores, simplified_by_rule
-from runner.types import Question, Row
+from runner.types import NOT_SIMPLIFIED, Completion, Question, Usage
 
 OFF: Final = "off"
 HEURISTIC: Final = "heuristic"
 JUDGE: Final = "judge"
-FAILED: Final = "not_simplified"  # flag of a row with an answer that the model did not simplify
 _PROMPT: Final = "simplify"
 _KNOWN: Final = frozenset({"question", "answer"})
 
 
 class Simplifier:
-    """Who simplifies, found and checked; nothing is sent yet.
+    """The model or rule that simplifies, found and checked; nothing is sent yet.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class Simplifier:
 
     @classmethod
     def of(cls, experiment: Experiment) -> Simplifier | None:
-        """The simplifier that a config names, ``None`` where lexical scores are off.
+        """Return the simplifier that a config names, ``None`` where lexical scores are off.
 
         Raises
         ------
         ConfigError
-            When it names a model that there is none to ask.
+            When it names a model that cannot be asked.
         """
         return None if experiment.run.lexical == OFF else cls(experiment)
 
@@ -84,18 +84,27 @@ def _model(experiment: Experiment) -> ModelConfig | None:
     return named.model_copy(update={"params": params})
 
 
-class Simplifying:
-    """A simplifier with its model."""
+@dataclass(frozen=True)
+class LexicalScores:
+    """The lexical scores of one answer, and what simplifying it took."""
+
+    scores: Scores
+    used: tuple[tuple[str, Usage], ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+class LexicalScorer:
+    """A simplifier with its model: an answer in, lexical scores out."""
 
     def __init__(self, simplifier: Simplifier, model: Model | None, ledger: Ledger) -> None:
         self._template = simplifier.template
         self._requests = RequestBuilder(simplifier.config) if simplifier.config is not None else None
         self._model, self._ledger = model, ledger
 
-    async def scores(self, question: Question, answer: str, repeat: int, row: Row) -> dict[str, float | None]:
-        """``simplified_f1``, ``_bleu1`` and ``_rouge_l``, or ``heuristic_…``, against the best gold answer.
+    async def score(self, question: Question, answer: str, repeat: int) -> LexicalScores:
+        """Return ``simplified_f1``, ``_bleu1`` and ``_rouge_l``, or ``heuristic_…``, against the best gold answer.
 
-        ``None`` where there is no gold text to hold against: a right answer that abstains, points, a rubric.
+        They are ``None`` where there is no gold text to hold against: a right answer that abstains, points, a rubric.
 
         Raises
         ------
@@ -105,23 +114,22 @@ class Simplifying:
         prefix = HEURISTIC if self._model is None else "simplified"
         golds = () if question.gold.abstain or question.gold.points else question.gold.answers
         if not golds:
-            return lexical_scores(None, (), prefix)
-        text: str | None = simplified_by_rule(answer)
-        if self._model is not None and not is_abstention(answer):
-            text = await self._simplified(question, answer, repeat, row)
-        return lexical_scores(text, golds, prefix)
+            return LexicalScores(lexical_scores(None, (), prefix))
+        if self._model is None or is_abstention(answer):
+            return LexicalScores(lexical_scores(simplified_by_rule(answer), golds, prefix))
+        reply = await self._simplified(self._model, question, answer, repeat)
+        if reply is None:
+            return LexicalScores(lexical_scores(None, golds, prefix), flags=(NOT_SIMPLIFIED,))
+        return LexicalScores(lexical_scores(reply.text.strip(), golds, prefix), (("simplify", reply.usage),))
 
-    async def _simplified(self, question: Question, answer: str, repeat: int, row: Row) -> str | None:
+    async def _simplified(self, model: Model, question: Question, answer: str, repeat: int) -> Completion | None:
         assert self._template is not None
         assert self._requests is not None
-        assert self._model is not None
         values = {"question": question.reading or question.text, "answer": answer}
         request = self._requests.build(self._template.fill(values), values)
         try:
-            reply = await complete(self._ledger, self._model, request, question, "simplify", repeat, row)
+            return await self._ledger.complete(model, request, question.id, "simplify", repeat)
         except EndpointUnusable:
             raise
         except ModelFault:
-            row.flags = (*row.flags, FAILED)
             return None
-        return reply.text.strip()

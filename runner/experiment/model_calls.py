@@ -22,9 +22,9 @@ FAULT: Final = "fault"  # the `request` of a call that was paid and gave nothing
 class Ledger:
     """The calls of one run, those of earlier sittings included."""
 
-    def __init__(self, spend: Spend, brake: StopFlag) -> None:
+    def __init__(self, spend: Spend, stop: StopFlag) -> None:
         self.spend = spend
-        self._brake = brake
+        self._stop = stop
         self._paid: dict[tuple[str, str, int, str], Completion] = {}
         self._journal: Journal[Call] | None = None
         self.finished = 0  # calls of this sitting
@@ -56,15 +56,15 @@ class Ledger:
         known = self._paid.pop((question, role, repeat, request.sha256), None)
         if known is not None:
             return known
-        self._brake.check()
+        self._stop.check()
         try:
             reserved = await self.spend.reserve(model.estimate(request), role)
         except Stopped as stop:
-            self._brake.pull(stop)
+            self._stop.pull(stop)
             raise StopRequested from None
         usage: Usage | None = None
         try:
-            self._brake.check()  # the run may have been stopped while this one waited for room
+            self._stop.check()  # the run may have been stopped while this one waited for room
             completion = await model.complete(request)
             usage = completion.usage
         except ModelFault as fault:
@@ -75,7 +75,7 @@ class Ledger:
         finally:
             over = self.spend.settle(reserved, usage, role)
             if over is not None:
-                self._brake.pull(over)
+                self._stop.pull(over)
         self._write(question, role, repeat, request.sha256, completion)
         return completion
 

@@ -1,4 +1,4 @@
-"""The recall budget, applied in one place to every system alike, and the context a reader sees."""
+"""The recall budget, applied in one place to every system alike, and the context that a reader sees."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.system import line_of
-from runner.types import Hit
+from runner.types import CUT_HIT, OVER_CHARS, OVER_LIMIT, Hit
 
 
 @dataclass(frozen=True)
-class Delivered:
-    """What is left of a retrieval within the budget.
+class Context:
+    """The part of a retrieval within the budget.
 
-    ``hits`` are the ones a reader sees, in the system's order; ``text`` is the context; ``flags`` say what the budget
-    did.
+    ``hits`` are the ones that a reader sees, in the system's order; ``text`` is what it reads; ``flags`` tell what the
+    budget cut.
     """
 
-    hits: tuple[Hit, ...]
-    text: str
-    flags: tuple[str, ...]
+    hits: tuple[Hit, ...] = ()
+    text: str = ""
+    flags: tuple[str, ...] = ()
 
 
-def deliver(hits: Sequence[Hit], limit: int | None, max_chars: int | None) -> Delivered:
+def cut_to_budget(hits: Sequence[Hit], limit: int | None, max_chars: int | None) -> Context:
     """Cut a retrieval to the arm's budget.
 
-    Hits are delivered whole, in the system's order, until the next one would exceed ``max_chars`` characters of
-    context (newlines between hits included). Only a first hit that is too long on its own is cut, and flagged. What a
-    system returns beyond ``limit`` is dropped and flagged: every arm is held to the same budget, whether or not it
-    honours it by itself.
+    Hits are kept whole, in the system's order, until the next one would exceed ``max_chars`` characters of context
+    (newlines between hits included). Only a first hit that is too long on its own is cut, and flagged. Hits beyond
+    ``limit`` are dropped and flagged: every arm is held to the same budget, whether or not it honours it by itself.
     """
     flags = []
     if limit is not None and len(hits) > limit:
         hits = hits[:limit]
-        flags.append("over_limit")
+        flags.append(OVER_LIMIT)
     kept: list[Hit] = []
     lines: list[str] = []
     used = 0
@@ -45,17 +44,17 @@ def deliver(hits: Sequence[Hit], limit: int | None, max_chars: int | None) -> De
             if not kept:
                 kept.append(hit)
                 lines.append(text[:max_chars])
-                flags.append("cut_hit")
-            flags.append("over_chars")
+                flags.append(CUT_HIT)
+            flags.append(OVER_CHARS)
             break
         kept.append(hit)
         lines.append(text)
         used += cost
-    return Delivered(tuple(kept), "\n".join(lines), tuple(flags))
+    return Context(tuple(kept), "\n".join(lines), tuple(flags))
 
 
 def fingerprint(parts: Sequence[str]) -> str:
-    """Short digest of ordered strings: equal digests mean the same keys in the same order, or the same text."""
+    """Return a short digest of ordered strings: equal digests mean the same keys in one order, or the same text."""
     sha = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

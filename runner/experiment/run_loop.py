@@ -10,34 +10,34 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from runner.config import ModelConfig
 from runner.errors import RunnerError, SystemFault
-from runner.experiment.answer import AnswerAttempt, MemoryAnswers, ReaderAnswers
+from runner.experiment.answer import MemoryAnswers, ReaderAnswers
+from runner.experiment.assemble import Asked, failed, row_of, texts_of
 from runner.experiment.benchmark_guard import BenchmarkGuard
 from runner.experiment.evidence import Evidence
-from runner.experiment.grade import Grader, Grading
-from runner.experiment.ingest import Ingesting
-from runner.experiment.lexical_answers import Simplifying
+from runner.experiment.grade import AnswerGrader, GradedAnswers, JudgeGrader
+from runner.experiment.ingest import Ingester
+from runner.experiment.lexical_answers import LexicalScorer
 from runner.experiment.model_calls import asking
 from runner.experiment.prepare import PreparedExperiment
-from runner.experiment.recall_budget import Delivered, fingerprint
-from runner.experiment.search import EXISTING, Retrieving
+from runner.experiment.search import Searched, Searcher
 from runner.experiment.session import Observer, RunSession
-from runner.experiment.stop import StopRequested
 from runner.llm import Model, connect
 from runner.record.journal import Journal
 from runner.record.rundir import RunDir
 from runner.safe import mask
 from runner.system import Opening
-from runner.types import NO_SOURCE_OF_TRUTH, Ingest, Question, Row, Scenario, Texts
+from runner.types import EXISTING, NO_SOURCE_OF_TRUTH, OK, Ingest, Question, Scenario
 
 log = logging.getLogger("runner")
 
 
 class QuestionLoop(RunSession):
-    """One sitting of one run.
+    """One session of one run: what is not recorded yet is asked of the memory, its reader and the judge.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ class QuestionLoop(RunSession):
         super().__init__(run, ready.experiment.run, ready.census.questions, observer, retry_errors=retry_errors)
         self._ready = ready
         self._run_id = run_id
-        self._answering: Grader | None = None
-        self._measured = BenchmarkGuard(ready.harness, ready.experiment.axis)
+        self._grader: AnswerGrader | None = None
+        self._benchmark = BenchmarkGuard(ready.harness, ready.experiment.axis)
 
     def opening(self, opening: Opening) -> Opening:
         """The opening of the system, with a way to ask models that is recorded and within the budget."""
@@ -74,8 +74,8 @@ class QuestionLoop(RunSession):
 
     def _connect(self, models: list[Model]) -> None:
         ready, experiment = self._ready, self._ready.experiment
-        self._reading: ReaderAnswers | None = None
-        self._asking: MemoryAnswers | None = None
+        self._reader: ReaderAnswers | None = None
+        self._memory: MemoryAnswers | None = None
         if experiment.axis == "recall":
             return
 
@@ -84,18 +84,18 @@ class QuestionLoop(RunSession):
             return models[-1]
 
         if ready.reader is not None:
-            self._reading = ReaderAnswers(ready.reader, connected(experiment.reader), self._ledger)
+            self._reader = ReaderAnswers(ready.reader, connected(experiment.reader), self._ledger)
         else:
-            self._asking = MemoryAnswers(experiment.reader, self._ledger)
+            self._memory = MemoryAnswers(experiment.reader, self._ledger)
         judge, simplifier = ready.judge, ready.simplifier
-        grading = Grading(judge, connected(experiment.judge), self._ledger) if judge is not None else None
-        simplifying = None
+        judging = JudgeGrader(judge, connected(experiment.judge), self._ledger) if judge is not None else None
+        lexical = None
         if simplifier is not None:
             model = connected(simplifier.config) if simplifier.config is not None else None
-            simplifying = Simplifying(simplifier, model, self._ledger)
+            lexical = LexicalScorer(simplifier, model, self._ledger)
         names = [model.config.model for model in models if model.config.provider == "openai"]
         self._ledger.spend.check_prices([name for name in names if ready.prices.usd(name, 1, 1, 0) is None])
-        self._answering = Grader(self._measured, self._config.repeats, grading, simplifying)
+        self._grader = AnswerGrader(self._benchmark, self._config.repeats, judging, lexical)
 
     async def _work(self) -> None:
         capabilities = self._ready.system.capabilities
@@ -103,18 +103,16 @@ class QuestionLoop(RunSession):
         slots = asyncio.Semaphore(self._config.scenarios_in_flight if capabilities.namespaces else 1)
         self._slots = asyncio.Semaphore(self._config.concurrency)
         ready = self._ready
-        self._ingesting = Ingesting(ready.system, self._config, self._written)
-        self._retrieving = Retrieving(
-            self._measured, ready.system, ready.experiment.arm.recall, self._config, self._brake
-        )
+        self._ingester = Ingester(ready.system, self._config, self._written)
+        self._searcher = Searcher(self._benchmark, ready.system, ready.experiment.arm.recall, self._config, self._stop)
         stream = self._ready.harness.load(self._ready.experiment.slice)
         async with asyncio.TaskGroup() as group:
-            while self._brake.reason is None:
+            while self._stop.reason is None:
                 await slots.acquire()
                 try:  # the generator may read files or parse megabytes: not on the loop
                     scenario = await asyncio.to_thread(_next, stream)
                 except RunnerError as error:
-                    self._brake.pull(error)
+                    self._stop.pull(error)
                     break
                 if scenario is None:
                     break
@@ -122,37 +120,27 @@ class QuestionLoop(RunSession):
                 if not todo:
                     slots.release()
                     continue
-                task = group.create_task(self._scenario(scenario, todo))
+                task = group.create_task(self._guarded(self._scenario(scenario, todo)))
                 task.add_done_callback(lambda _: slots.release())
 
     async def _scenario(self, scenario: Scenario, todo: list[Question]) -> None:
         ns = scenario.existing or f"bench-{self._run_id}-{scenario.id}"
         try:
             try:
-                self._brake.check()
-                flags = (EXISTING,) if scenario.existing else await self._ingesting.history(ns, scenario)
-                if self._asking is not None and NO_SOURCE_OF_TRUTH in flags:
-                    await self._ingesting.lose(ns)  # a search of it is not sent, but an ask must find nothing
+                self._stop.check()
+                flags = (EXISTING,) if scenario.existing else await self._ingester.write(ns, scenario)
+                if self._memory is not None and NO_SOURCE_OF_TRUTH in flags:
+                    await self._ingester.lose(ns)  # a search of it is not sent, but an ask must find nothing
             except SystemFault as fault:
+                error = mask(str(fault))
                 for question in todo:
-                    row = self._row(scenario, question)
-                    row.status, row.error = fault.status, mask(str(fault))
-                    self._write(row, None)
-                self._brake.failed(f"{fault.status}: {mask(str(fault))[:500]}")
+                    self._write(failed(self._asked(scenario, question), fault.status, error), None)
+                self._stop.failed(f"{fault.status}: {error[:500]}")
                 return
             evidence = Evidence(scenario, ns, self._ready.system, self._config.search_s)
             async with asyncio.TaskGroup() as group:
-                for question in todo:
-                    await self._slots.acquire()
-                    if self._brake.reason is not None:
-                        self._slots.release()
-                        break
-                    task = group.create_task(self._question(ns, scenario, question, flags, evidence))
-                    task.add_done_callback(lambda _: self._slots.release())
-        except StopRequested:
-            return
-        except RunnerError as error:
-            self._brake.pull(error)
+                ask = partial(self._question, ns, scenario, flags, evidence)
+                await self._start_each(group, self._slots, todo, ask)
         finally:
             if not scenario.existing:
                 await self._erase(ns)
@@ -164,75 +152,45 @@ class QuestionLoop(RunSession):
             log.warning("erase of %s failed: %s", ns, mask(str(error)), exc_info=True)
 
     async def _question(
-        self, ns: str, scenario: Scenario, question: Question, flags: tuple[str, ...], evidence: Evidence
+        self, ns: str, scenario: Scenario, flags: tuple[str, ...], evidence: Evidence, question: Question
     ) -> None:
-        try:
-            self._brake.check()
-            asking.set(question.id)
-            row = self._row(scenario, question, flags)
-            texts = Texts(id=question.id, question=question.text, gold=question.gold)
-            if self._config.texts:
-                texts.evidence, texts.stored = await evidence.of(question)
-                texts.links = self._ready.system.capabilities.links
-            if self._asking is not None:
-                await self._asked(self._asking, ns, question, row, texts, evidence.known)
-                self._finished(row, texts if texts.answers else None)
-                return
-            lost = NO_SOURCE_OF_TRUTH in flags
-            try:
-                delivered = (
-                    Delivered((), "", ()) if lost else await self._retrieving.search(ns, question, row, evidence.known)
-                )
-            except SystemFault as fault:
-                row.status, row.error = fault.status, mask(str(fault))
-                self._finished(row, None)
-                return
-            self._retrieving.took(question, delivered, row, texts, lost=lost)
-            if self._answering is not None and self._reading is not None:
-                await self._answering.answer(question, row, texts, self._reading.over(question, delivered.text))
-            self._finished(row, texts)
-        except StopRequested:
-            return
-        except RunnerError as error:
-            self._brake.pull(error)
+        """Search, answer and grade one question, then assemble its row and texts."""
+        self._stop.check()
+        asking.set(question.id)
+        asked = self._asked(scenario, question, flags)
+        stored = await evidence.stored(question) if self._config.texts else None
+        existing = EXISTING in flags
+        graded = None
+        if self._memory is not None:
+            searched, graded = await self._memory_answers(self._memory, ns, question, evidence.known, existing)
+        elif NO_SOURCE_OF_TRUTH in flags:
+            searched = self._searcher.lost(question)
+        else:
+            searched = await self._searcher.search(ns, question, evidence.known, existing)
+        if self._reader is not None and self._grader is not None and searched.status == OK:
+            graded = await self._grader.grade(question, self._reader.over(question, searched.context))
+        self._finished(row_of(asked, searched, graded), texts_of(asked, searched, graded, stored))
 
-    async def _asked(
-        self, asking: MemoryAnswers, ns: str, question: Question, row: Row, texts: Texts, known: frozenset[str] | None
-    ) -> None:
-        """The memory's own answers: each repeat retrieves anew, and the first one that answers is what is measured."""
-        query = self._retrieving.query(question, question.reading or question.text)
-        say = asking.of(question, query, self._retrieving.ask(ns, query, known))
-        keys: list[str] = []
+    async def _memory_answers(
+        self, memory: MemoryAnswers, ns: str, question: Question, known: frozenset[str] | None, existing: bool
+    ) -> tuple[Searched, GradedAnswers]:
+        """Ask the memory itself. Each repeat retrieves anew, and the first that answers is what is measured."""
+        assert self._grader is not None
+        query = self._searcher.query(question, question.reading or question.text)
+        graded = await self._grader.grade(
+            question, memory.over(question, query, self._searcher.asker(ns, query, known))
+        )
+        if not graded.attempts:
+            return Searched(), graded
+        first = graded.attempts[0]
+        return self._searcher.read_for_answer(question, first.text, first.hits, existing), graded
 
-        async def told(repeat: int, row: Row) -> AnswerAttempt:
-            said = await say(repeat, row)
-            if said.hits is not None:
-                keys.append(fingerprint([hit.key for hit in said.hits]))
-            if not row.context:
-                self._retrieving.took_answer(question, said, row, texts)
-            return said
-
-        assert self._answering is not None
-        await self._answering.answer(question, row, texts, told)
-        if len(keys) > 1:
-            row.repeat_keys = tuple(keys)
+    def _asked(self, scenario: Scenario, question: Question, flags: tuple[str, ...] = ()) -> Asked:
+        return Asked(scenario, question, time.time(), (*flags, *self._ready.harness.flags(question)))
 
     def _written(self, done: Ingest) -> None:
         self._last_progress = time.monotonic()
         self._ingests.append(done)
-
-    # --- writing ---------------------------------------------------------------------------------------------------
-
-    def _row(self, scenario: Scenario, question: Question, flags: tuple[str, ...] = ()) -> Row:
-        return Row(
-            id=question.id,
-            scenario=scenario.id,
-            cluster=question.cluster or scenario.cluster,
-            category=question.category,
-            started=time.time(),
-            flags=(*flags, *self._ready.harness.flags(question)),
-            tags=question.tags,
-        )
 
 
 def _next(stream: Iterator[Scenario]) -> Scenario | None:

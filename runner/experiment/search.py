@@ -1,61 +1,67 @@
-"""What a question gets out of a memory: hits within the budget, or the memory's own answer; and its metrics."""
+"""The search of one question: hits within the budget, or those of the memory's own answer, and their metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from runner.config import Recall, RunConfig
-from runner.errors import SearchError
+from runner.errors import SearchError, SystemFault
 from runner.experiment import system_guard
-from runner.experiment.answer import UNTOLD, AnswerAttempt
-from runner.experiment.benchmark_guard import BenchmarkGuard
+from runner.experiment.benchmark_guard import BenchmarkGuard, Scores
 from runner.experiment.deadline import with_deadline
-from runner.experiment.recall_budget import Delivered, deliver, fingerprint
+from runner.experiment.recall_budget import Context, cut_to_budget, fingerprint
 from runner.experiment.stop import StopFlag
+from runner.safe import mask
 from runner.system import MemorySystem
-from runner.types import Answer, Hit, Query, Question, Row, Texts, Usage
+from runner.types import OK, SEARCH_CACHED, SOURCES_UNTOLD, Answer, Hit, Query, Question, Usage
 
 # Metrics that hold whatever the order of the hits: all that a system can be measured on that does not rank.
 UNRANKED: Final = "@all"
-# Flags of a row: it was asked of a corpus that was there already; its hits do not name the events they came from.
-EXISTING: Final = "existing_corpus"
-SOURCES_UNTOLD: Final = "sources_untold"
+# Stands for the hits of an answer whose memory does not say what it read: not measurable, which is not nothing.
+UNTOLD: Final = (Hit(key="", text=""),)
 
 
-class Retrieving:
+@dataclass(frozen=True)
+class Searched:
+    """What one question got out of a memory.
+
+    Attributes
+    ----------
+    context
+        The text for a reader; empty where the memory answers by itself.
+    keys, context_digest
+        Digests of the ordered keys, and of the context (or of the memory's own answer).
+    status, error
+        The fault of a search that failed; it has no hits and no metrics then.
+    used
+        The time of the search, where one was sent.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    context: str = ""
+    keys: str = ""
+    context_digest: str = ""
+    metrics: Scores = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    used: tuple[tuple[str, Usage], ...] = ()
+    status: str = OK
+    error: str = ""
+
+
+class Searcher:
     """One system's read side, for the questions of one benchmark."""
 
     def __init__(
-        self, measured: BenchmarkGuard, system: MemorySystem, recall: Recall, config: RunConfig, brake: StopFlag
+        self, benchmark: BenchmarkGuard, system: MemorySystem, recall: Recall, config: RunConfig, stop: StopFlag
     ) -> None:
-        self._measured_by, self._system, self._brake = measured, system, brake
+        self._benchmark, self._system, self._stop = benchmark, system, stop
         self._recall, self._config = recall, config
-        # Latency is measured inside this gate: the queue in front of a system is ours, not its.
+        # Latency is measured inside this semaphore: the queue in front of a system is the run's, not the system's.
         self._in_flight = asyncio.Semaphore(system.searches or config.concurrency)
-
-    def took(self, question: Question, delivered: Delivered, row: Row, texts: Texts, *, lost: bool = False) -> None:
-        """Write what was delivered into the row, and what the harness measures of it."""
-        row.keys = fingerprint([hit.key for hit in delivered.hits])
-        row.context = fingerprint([delivered.text])
-        row.hits, row.chars = len(delivered.hits), len(delivered.text)
-        row.flags = (*row.flags, *delivered.flags)
-        texts.hits, texts.context = delivered.hits, delivered.text
-        self._measured(question, delivered.hits, row)
-        row.metrics |= self._measured_by.delivered(question, delivered.text, failed=lost)
-        self._measured_by.require_headline(row.metrics)
-
-    def _measured(self, question: Question, hits: Sequence[Hit], row: Row) -> None:
-        if not hits and not self._system.capabilities.sources and EXISTING not in row.flags:
-            hits = UNTOLD  # what names no events when it finds something cannot be measured when it finds nothing
-        elif any(hit.sources is None for hit in hits) and EXISTING not in row.flags:
-            row.flags = (*row.flags, SOURCES_UNTOLD)
-        row.metrics = self._measured_by.retrieval(question, hits)
-        row.metrics["sources_per_hit"] = _grain(hits)
-        if not self._system.capabilities.ranked:
-            row.metrics = {k: v if k.endswith(UNRANKED) else None for k, v in row.metrics.items()}
 
     def query(self, question: Question, text: str) -> Query:
         recall = self._recall
@@ -71,44 +77,90 @@ class Retrieving:
             evidence=question.gold.evidence if self._system.capabilities.reads_gold else None,
         )
 
-    async def search(self, ns: str, question: Question, row: Row, known: frozenset[str] | None) -> Delivered:
+    async def search(self, ns: str, question: Question, known: frozenset[str] | None, existing: bool) -> Searched:
+        """Search one namespace and measure what came back; a fault of the system is the status of the result.
+
+        Parameters
+        ----------
+        known
+            Ids of the events that were written; ``None`` for a corpus that was there already.
+        existing
+            Whether it is such a corpus.
+        """
         system, recall = self._system, self._recall
         query = self.query(question, question.text)
-        async with self._in_flight:
-            self._brake.check()
-            start = time.perf_counter()
-            found = await with_deadline(
-                "search", SearchError, lambda: system.search(ns, query), self._config.search_s, "run.search_s"
-            )
-            row.usage["search"] = Usage(seconds=time.perf_counter() - start)
-        retrieval = system_guard.retrieval(found, known)
-        row.flags = (*row.flags, *retrieval.notes, *(("search_cached",) if retrieval.cached else ()))
-        return deliver(retrieval.hits, recall.limit, recall.max_chars)
-
-    def ask(self, ns: str, query: Query, known: frozenset[str] | None) -> Callable[[], Awaitable[Answer]]:
-        """What asks the memory for an answer of its own, once a call."""
-
-        async def once() -> Answer:
+        used: tuple[tuple[str, Usage], ...] = ()
+        try:
             async with self._in_flight:
-                self._brake.check()
-                found = await with_deadline(
+                self._stop.check()
+                start = time.perf_counter()
+                returned = await with_deadline(
+                    "search", SearchError, lambda: system.search(ns, query), self._config.search_s, "run.search_s"
+                )
+                used = (("search", Usage(seconds=time.perf_counter() - start)),)
+            retrieval = system_guard.retrieval(returned, known)
+        except SystemFault as fault:
+            return Searched(used=used, status=fault.status, error=mask(str(fault)))
+        flags = (*retrieval.notes, *((SEARCH_CACHED,) if retrieval.cached else ()))
+        context = cut_to_budget(retrieval.hits, recall.limit, recall.max_chars)
+        searched = self._delivered(question, context, existing, lost=False)
+        return replace(searched, flags=(*flags, *searched.flags), used=used)
+
+    def lost(self, question: Question) -> Searched:
+        """Measure a question of a memory that had nothing left to search."""
+        return self._delivered(question, Context(), existing=False, lost=True)
+
+    def asker(self, ns: str, query: Query, known: frozenset[str] | None) -> Callable[[], Awaitable[Answer]]:
+        """Return the call that asks the memory for an answer of its own."""
+
+        async def ask() -> Answer:
+            async with self._in_flight:
+                self._stop.check()
+                returned = await with_deadline(
                     "ask", SearchError, lambda: self._system.ask(ns, query), self._config.search_s, "run.search_s"
                 )
-            return system_guard.answer(found, known)
+            return system_guard.answer(returned, known)
 
-        return once
+        return ask
 
-    def took_answer(self, question: Question, said: AnswerAttempt, row: Row, texts: Texts) -> None:
-        """What a memory read for its answer; where it does not say, nothing of its retrieval is measurable."""
-        hits = said.hits or ()
-        row.keys = "" if said.hits is None else fingerprint([hit.key for hit in hits])
-        row.context = fingerprint([said.text])
-        row.hits = len(hits)
-        texts.hits = hits
-        self._measured(question, UNTOLD if said.hits is None else hits, row)
+    def read_for_answer(self, question: Question, text: str, hits: tuple[Hit, ...] | None, existing: bool) -> Searched:
+        """Measure what a memory read for its own answer; where it does not say, nothing is measurable."""
+        metrics, flags = self._measured(question, UNTOLD if hits is None else hits, existing)
+        return Searched(
+            hits=hits or (),
+            keys="" if hits is None else fingerprint([hit.key for hit in hits]),
+            context_digest=fingerprint([text]),
+            metrics=metrics,
+            flags=flags,
+        )
+
+    def _delivered(self, question: Question, context: Context, existing: bool, lost: bool) -> Searched:
+        metrics, flags = self._measured(question, context.hits, existing)
+        metrics |= self._benchmark.delivered(question, context.text, failed=lost)
+        self._benchmark.require_headline(metrics)
+        return Searched(
+            hits=context.hits,
+            context=context.text,
+            keys=fingerprint([hit.key for hit in context.hits]),
+            context_digest=fingerprint([context.text]),
+            metrics=metrics,
+            flags=(*context.flags, *flags),
+        )
+
+    def _measured(self, question: Question, hits: Sequence[Hit], existing: bool) -> tuple[Scores, tuple[str, ...]]:
+        flags: tuple[str, ...] = ()
+        if not hits and not self._system.capabilities.sources and not existing:
+            hits = UNTOLD  # what names no events when it finds something cannot be measured when it finds nothing
+        elif any(hit.sources is None for hit in hits) and not existing:
+            flags = (SOURCES_UNTOLD,)
+        metrics = self._benchmark.retrieval(question, hits)
+        metrics["sources_per_hit"] = _sources_per_hit(hits)
+        if not self._system.capabilities.ranked:
+            metrics = {name: value if name.endswith(UNRANKED) else None for name, value in metrics.items()}
+        return metrics, flags
 
 
-def _grain(hits: Sequence[Hit]) -> float | None:
-    """Events behind a hit, on average: recall@K counts a hit once, however many events it merges."""
+def _sources_per_hit(hits: Sequence[Hit]) -> float | None:
+    """Return the mean number of events behind a hit: recall@K counts a hit once, however many events it merges."""
     counts = [len(hit.sources) for hit in hits if hit.sources is not None]
     return sum(counts) / len(counts) if counts else None

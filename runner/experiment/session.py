@@ -1,6 +1,6 @@
-"""One sitting of one run, whatever it asks: journals, budget, brake, and a watch over all of them.
+"""One session of one run: journals, budget, a way to stop, and a watch over all of them.
 
-What a run asks is a subclass's: :class:`~runner.experiment.run_loop.QuestionLoop` asks a memory and its reader,
+Subclasses decide what is asked: :class:`~runner.experiment.run_loop.QuestionLoop` asks a memory and its reader,
 :class:`~runner.experiment.regrade.Regrading` another judge about answers that are recorded.
 """
 
@@ -9,28 +9,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from runner.config import RunConfig
 from runner.early_stop.watch import Watching
 from runner.errors import RunnerError, Stopped
 from runner.experiment.model_calls import Ledger
 from runner.experiment.spend import Spend
-from runner.experiment.stop import StopFlag
+from runner.experiment.stop import StopFlag, StopRequested
 from runner.llm import Model
 from runner.record.journal import Journal
 from runner.record.rundir import RunDir
 from runner.types import JUDGE_UNPARSEABLE, OK, Call, Row, Texts
 
 log = logging.getLogger("runner")
+T = TypeVar("T")
 
 _SILENT_S = 30.0  # without a finished question, after which a person is told what it may be waiting for
 
 
 class Observer(Protocol):
-    """What watches a run: a progress bar, or nothing."""
+    """A watcher of a run: a progress bar, or nothing."""
 
     def begin(self, total: int, done: int) -> None: ...
 
@@ -42,12 +45,12 @@ class Observer(Protocol):
 
 
 class RunSession:
-    """What is left of a run, asked in one go.
+    """Ask what is left of a run.
 
     Parameters
     ----------
     total
-        Questions of the whole run, those of earlier sittings included.
+        Questions of the whole run, those of earlier sessions included.
     retry_errors
         Ask again what failed.
     """
@@ -60,34 +63,59 @@ class RunSession:
         self._total = total
         self._observer = observer
         self._retry_errors = retry_errors
-        self._brake = StopFlag(config.stop_after_errors)
-        self._ledger = Ledger(Spend(config), self._brake)
+        self._stop = StopFlag(config.stop_after_errors)
+        self._ledger = Ledger(Spend(config), self._stop)
         self._done: set[str] = set()
         self._interrupts = 0
         self._last_progress = time.monotonic()
         self._main: asyncio.Task[None] | None = None
         self.watching: Watching | None = None  # of an arm that stops when it is decided against the baseline
 
-    # --- what a subclass says ---------------------------------------------------------------------------------------
+    # --- what a subclass writes ---------------------------------------------------------------------------------------
 
     def _connect(self, models: list[Model]) -> None:
         """Connect to the models that this run asks; each is to be appended, so that it is closed."""
         raise NotImplementedError
 
     async def _work(self) -> None:
-        """Ask what is not done, until the brake is pulled."""
+        """Ask what is not done, until the run is stopped."""
         raise NotImplementedError
 
     def _journals(self) -> list[Journal[Any]]:
         """Open journals of its own, beside rows, texts and calls."""
         return []
 
-    # --- the sitting ------------------------------------------------------------------------------------------------
+    # --- the session ------------------------------------------------------------------------------------------------
+
+    async def _start_each(
+        self,
+        group: asyncio.TaskGroup,
+        slots: asyncio.Semaphore,
+        items: Iterable[T],
+        ask: Callable[[T], Coroutine[Any, Any, None]],
+    ) -> None:
+        """Start a task per item while the run goes on, as many at once as there are slots."""
+        for item in items:
+            await slots.acquire()
+            if self._stop.reason is not None:
+                slots.release()
+                return
+            task = group.create_task(self._guarded(ask(item)))
+            task.add_done_callback(lambda _: slots.release())
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await one task; a fault that is not the question's own stops the run."""
+        try:
+            await work
+        except StopRequested:
+            return
+        except RunnerError as error:
+            self._stop.pull(error)
 
     def interrupt(self) -> None:
         """Ctrl-C: finish what is in flight and stop; a second one drops what is in flight."""
         self._interrupts += 1
-        self._brake.pull(Stopped("interrupted"))
+        self._stop.pull(Stopped("interrupted"))
         if self._interrupts == 1:
             self._observer.note("stopping: waiting for the calls in flight (Ctrl-C again drops them)")
         elif self._main is not None:
@@ -117,7 +145,7 @@ class RunSession:
             try:
                 await self._work()
             except asyncio.CancelledError:
-                if self._brake.reason is None:
+                if self._stop.reason is None:
                     raise
             finally:
                 watch.cancel()
@@ -132,11 +160,11 @@ class RunSession:
                     journal.close()
                 except OSError as error:
                     log.warning("%s: %s", journal.path, error.strerror)
-        if self._brake.reason is not None:
-            raise self._brake.reason
+        if self._stop.reason is not None:
+            raise self._stop.reason
 
     def _remember(self) -> None:
-        """Load what earlier sittings finished."""
+        """Load what earlier sessions finished."""
         ask_again = set()
         for row in self._run.rows():
             self._look(row)
@@ -157,7 +185,7 @@ class RunSession:
                 try:
                     await asyncio.to_thread(journal.sync)
                 except OSError as error:
-                    self._brake.pull(RunnerError(f"{journal.path}: cannot be written ({error.strerror})"))
+                    self._stop.pull(RunnerError(f"{journal.path}: cannot be written ({error.strerror})"))
             if self._ledger.finished != calls:
                 calls, self._last_progress = self._ledger.finished, time.monotonic()
             idle = time.monotonic() - self._last_progress
@@ -167,7 +195,7 @@ class RunSession:
                 self._observer.note(f"nothing has finished for {idle:.0f} s ({limits})")
             if idle > self._config.no_progress_s:
                 limit = f"{self._config.no_progress_s:g} s (run.no_progress_s)"
-                self._brake.pull(Stopped(f"nothing finished for {limit}; see run.log"))
+                self._stop.pull(Stopped(f"nothing finished for {limit}; see run.log"))
                 if self._main is not None:
                     self._main.cancel()
 
@@ -175,19 +203,19 @@ class RunSession:
         """A watched arm is looked at after every row, in the order of the journal."""
         decided = self.watching.take(row) if self.watching is not None else None
         if decided is not None:
-            self._brake.pull(decided)
+            self._stop.pull(decided)
 
     def _finished(self, row: Row, texts: Texts | None) -> None:
-        """Write what was asked to its end, and count it for the brake."""
+        """Write a question that was asked to its end, and count it for ``run.stop_after_errors``."""
         self._write(row, texts)
         if row.status == OK:
-            self._brake.succeeded()
+            self._stop.succeeded()
         else:
-            self._brake.failed(f"{row.status}: {row.error}")
+            self._stop.failed(f"{row.status}: {row.error}")
 
     def _write(self, row: Row, texts: Texts | None) -> None:
         """The long part first: a row on disk always has its texts."""
-        row.error = row.error[:500]
+        row = replace(row, error=row.error[:500])
         if texts is not None and self._config.texts:
             self._texts.append(texts)
         self._rows.append(row)

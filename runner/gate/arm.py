@@ -1,4 +1,4 @@
-"""One recorded run, opened for a gate: its columns, its metric, and what it may be held against."""
+"""A recorded run, opened for a gate: its columns, its metric, and what it may be held against."""
 
 from __future__ import annotations
 
@@ -17,14 +17,23 @@ from runner.record.columns import Columns, columns
 from runner.record.files import Figures, Instrument
 from runner.record.rundir import RunDir
 from runner.score.labels import ACCURACY
-from runner.types import CORRECT, LABELS
+from runner.types import LABELS
 
 PUBLISHED: Final = "published_"  # prefix of a metric against the gold as published, where a patch changed it
 
 
 @dataclass(frozen=True)
+class RunRecord:
+    """A run with its config and its instrument, each read once."""
+
+    run: RunDir
+    config: dict[str, Any]
+    instrument: Instrument
+
+
+@dataclass(frozen=True)
 class Arm:
-    """One recorded run, opened for a gate."""
+    """A recorded run, opened for a gate."""
 
     name: str
     run: RunDir
@@ -60,14 +69,14 @@ class Arm:
 
     @property
     def again(self) -> str:
-        """How the failed questions can be asked again."""
+        """The way to ask the failed questions again, in words."""
         if self.config["judge"]["provider"] == "imported":
             return "ask them again where they were asked, and import the results once more"
         return f"ask them again with: {self.resume} --retry-errors"
 
     @property
     def knows_retrieval(self) -> bool:
-        """Whether the record says what was retrieved; results of another harness do not."""
+        """Tell whether the record says what was retrieved; results of another harness do not."""
         return bool((self.data.retrieval != b":").any())
 
     @property
@@ -90,12 +99,7 @@ class Arm:
     @property
     def values(self) -> NDArray[np.float64]:
         """The metric of every row; NaN where it is not measurable. An abstention is not correct: it counts as wrong."""
-        if self.metric != ACCURACY:
-            return self.data.values[self.metric]
-        if CORRECT not in self.data.labels:
-            return np.zeros(len(self.data), dtype=np.float64)
-        right: NDArray[np.bool_] = self.data.label == self.data.labels.index(CORRECT)
-        return right.astype(np.float64)
+        return self.data.correct if self.metric == ACCURACY else self.data.values[self.metric]
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -107,8 +111,7 @@ class Arm:
     @property
     def headline_rows(self) -> NDArray[np.bool_]:
         """The rows of the denominator that the gate reads, failed ones included."""
-        names, about = self.data.categories, self.instrument.harness
-        comparable = np.isin(self.data.category, [i for i, name in enumerate(names) if name in about.comparable])
+        comparable = self.data.of_categories(self.instrument.harness.comparable)
         wide = self.settings.categories == "all"
         return (comparable | wide) & ~self.data.excluded
 
@@ -148,23 +151,36 @@ class Arm:
         }
 
 
-def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
-    """Read a recorded run for a gate.
+def read_record(run: RunDir) -> RunRecord:
+    """Read the config and the instrument of a run.
+
+    Raises
+    ------
+    RecordError
+        When one of them cannot be read.
+    """
+    instrument = run.instrument()
+    return RunRecord(run, run.experiment().model_dump(mode="json"), instrument)
+
+
+def open_arm(source: RunDir | RunRecord, name: str, settings: GateConfig) -> Arm:
+    """Read a recorded run for a gate; of a :class:`RunRecord` only the rows and the summary.
 
     Raises
     ------
     UsageError
         When the run has no such metric.
     """
-    instrument = run.instrument()
+    record = source if isinstance(source, RunRecord) else read_record(source)
+    run, instrument = record.run, record.instrument
     metric = instrument.harness.headline if settings.metric == "auto" else settings.metric
     metrics = metrics_of(instrument.harness)
     made = metrics.pair(metric)
     parts = question_pairs.parts(made) if made else () if metric == ACCURACY else (metric, PUBLISHED + metric)
     data = columns(run, parts)
-    _whole(run, instrument, data)
+    _check_slice(run, instrument, data)
     if made is not None:
-        data = question_pairs.joined(data, made, metric, PUBLISHED + metric)
+        data = question_pairs.with_pair_values(data, made, metric, PUBLISHED + metric)
     if metric == ACCURACY and instrument.axis == "recall":
         raise UsageError(f"gate.metric={metric}: these runs have no reader; they are on the recall axis")
     summary = summary_of(run, instrument)
@@ -176,11 +192,11 @@ def open_arm(run: RunDir, name: str, settings: GateConfig) -> Arm:
                 f"gate.metric={metric}: not recorded in {run.path.name}; there are {', '.join(sorted(known))}"
             )
     if metric != ACCURACY:
-        _comparable(run, metrics, metric, data)
-    return Arm(name, run, run.experiment().model_dump(mode="json"), instrument, summary, metric, settings, data)
+        _check_shares(run, metrics, metric, data)
+    return Arm(name, run, record.config, instrument, summary, metric, settings, data)
 
 
-def _comparable(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None:
+def _check_shares(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None:
     """Hold a metric against what a gate compares: shares of which more is better.
 
     Raises
@@ -198,7 +214,7 @@ def _comparable(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None
     if own is not None and own.higher is False:
         raise UsageError(f"gate.metric={name}: less of it is better, and a gate passes what has more; {shown}")
     if np.nanmin(data.values[name], initial=0) < 0 or np.nanmax(data.values[name], initial=0) > 1:
-        declared = metrics[name]
+        declared = metrics.find(name)
         if declared is not None and declared.share:
             raise RecordError(
                 f"{run.rows_path}: {name} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
@@ -208,7 +224,7 @@ def _comparable(run: RunDir, metrics: Metrics, name: str, data: Columns) -> None
         )
 
 
-def _whole(run: RunDir, instrument: Instrument, data: Columns) -> None:
+def _check_slice(run: RunDir, instrument: Instrument, data: Columns) -> None:
     """Hold the rows against the slice that the instrument pins.
 
     Raises

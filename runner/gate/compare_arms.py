@@ -11,7 +11,7 @@ from runner.config import GateConfig
 from runner.gate.arm import PUBLISHED, Arm
 from runner.gate.comparison import Comparison
 from runner.gate.declarations import doubts, remedy
-from runner.gate.early_stop import not_watched, of_the_same_questions, replay_watch
+from runner.gate.early_stop import not_watched, replay_watch, restricted_to
 from runner.gate.refusals import bounds, conclude, too_many_lost
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
@@ -55,11 +55,11 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     pair.notes += not_watched(b)
     unfinished = [arm for arm in (a, b) if arm.state != "complete"]
     if unfinished and (early is None or early.crossing is None):
-        pair.notes += [] if early is None else [f"watched, and not decided: {early.told}"]
+        pair.notes += [] if early is None else [f"watched, and not decided: {early.standing}"]
         pair.outcome, pair.reason = "incomplete", "; ".join(f"{arm.name}: {arm.reason}" for arm in unfinished)
         return pair
     if early is not None and early.left:
-        a = of_the_same_questions(a, b)
+        a = restricted_to(a, b)
     for what in ("cluster", "category"):
         if np.array_equal(a.data.ids, b.data.ids) and not a.data.alike(b.data, what):
             pair.reason = f"not comparable: the runs give one question another {what}; a record is damaged"
@@ -68,11 +68,11 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
         lost = len(np.setxor1d(a.data.ids, b.data.ids, assume_unique=True))
         pair.reason = f"not comparable: {lost} questions are in one run only, although the slices have one hash"
         return pair
-    pair = _judge(pair, a, b, settings)
+    pair = _decide(pair, a, b, settings)
     return pair if early is None else early.conclude(pair)
 
 
-def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison:
+def _decide(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     """The statistics of a pair whose columns line up, row by row."""
     values_a, values_b = a.values, b.values
     ok = a.data.ok & b.data.ok
@@ -87,8 +87,7 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
             return pair
     usable = ok & measured_a & measured_b
     about = a.instrument.harness
-    category, names = a.data.category, a.data.categories
-    comparable = np.isin(category, [code for code, name in enumerate(names) if name in about.comparable])
+    category, comparable = a.data.category, a.data.of_categories(about.comparable)
     kept = ~(a.data.excluded | b.data.excluded)
     pair.notes += _unequal_patches(a, b)
     chosen = comparable if settings.categories == "comparable" else np.ones_like(comparable)
@@ -104,7 +103,7 @@ def _judge(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison
         masks["overall_all" if wide else "overall_comparable"] = kept if wide else comparable & kept
     if not stable.all():
         masks["stable-only"] = chosen & kept & stable
-    for code, name in sorted(enumerate(names), key=lambda item: (len(item[1]), item[1])):
+    for code, name in sorted(enumerate(a.data.categories), key=lambda item: (len(item[1]), item[1])):
         masks[f"category:{name} {about.categories.get(name, name)}"] = (category == code) & kept
     present = np.stack([mask & usable for mask in masks.values()])
     rows_a = np.tile(np.where(usable, values_a, 0.0), (len(masks), 1))

@@ -120,7 +120,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Correction:
-    """One corrected difference: with which rates, what it came to, and the verdict that it would have given.
+    """A corrected difference: with which rates, what it came to, and the verdict that it would have given.
 
     ``verdict`` is ``None`` where nothing may be corrected (``result.flag``).
     """
@@ -135,7 +135,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class JudgeCorrection:
-    """What a calibration says beside a verdict.
+    """The corrections by a calibration, beside a verdict.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class JudgeCorrection:
         }
 
     def lines(self) -> list[str]:
-        """One line a statement, in percentage points."""
+        """Return one line per statement, in percentage points."""
         lines = [_line("corrected for the judge", SPECIFIC, self.specific)]
         if self.vague is None:
             lines.append("no vague wrong answer was graded: how often the judge passes those is not known")
@@ -227,7 +227,7 @@ AT_RANDOM: Final = "the labelled items must be a random sample of the questions,
 
 
 @dataclass(frozen=True)
-class Against(Exportable):
+class JudgeAgainstPeople(Exportable):
     """The judge held against people on the answers of one arm: agreement, and who passes what the other fails."""
 
     agreement: Agreement
@@ -237,7 +237,7 @@ class Against(Exportable):
 
 @dataclass(frozen=True)
 class HumanCheck(Exportable):
-    """What people's labels say beside a verdict.
+    """The estimates from people's labels, beside a verdict.
 
     Attributes
     ----------
@@ -256,14 +256,14 @@ class HumanCheck(Exportable):
     source: str
     difference: PredictionPowered | None
     arms: dict[str, PredictionPowered | None]
-    against: dict[str, Against]
+    against: dict[str, JudgeAgainstPeople]
     pairs: int
     unused: int
     reason: str = ""
     caveats: tuple[str, ...] = (INDEPENDENT, AT_RANDOM)
 
     def lines(self) -> list[str]:
-        """One line a statement, in percentage points."""
+        """Return one line per statement, in percentage points."""
         found = self.difference
         lines = [f"people: {self.reason}"] if self.reason else []
         if found is not None:

@@ -1,4 +1,4 @@
-"""What a person may declare where records leave something unknown, as a command that is ready to be typed."""
+"""Declarations that a person may make where records leave something unknown, as commands ready to be typed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def remedy(found: Comparability, a: Arm, b: Arm, settings: GateConfig) -> str:
 
 
 def doubts(a: Arm, b: Arm, settings: GateConfig) -> list[str]:
-    """What speaks against a declaration: two records whose readers had prompts of different names."""
+    """Return what speaks against a declaration: two records whose readers had prompts of different names."""
     names = _prompts(a, b)
     if not names or "reader.prompt" in rows_named(word for word in settings.treatment if word != "served"):
         return []

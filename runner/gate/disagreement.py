@@ -1,4 +1,4 @@
-"""What a recorded pair says about the next run: how often its arms disagree, and how that goes by cluster."""
+"""Disagreement of the arms of a recorded pair, overall and by cluster: assumptions for the next run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.stats.resample import Floats
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedDisagreement:
     """The headline questions that two arms both answered.
 
     Attributes
@@ -31,8 +31,8 @@ class Observed:
     icc: float | None
 
 
-def observed(a: Arm, b: Arm) -> Observed | None:
-    """What a pair shows; ``None`` when no question of the headline was measured in both arms.
+def observed_disagreement(a: Arm, b: Arm) -> ObservedDisagreement | None:
+    """Return how often the arms of a pair disagree; ``None`` without a headline question that both measured.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def observed(a: Arm, b: Arm) -> Observed | None:
     sums: Floats = np.bincount(codes, weights=deltas).astype(np.float64)
     squares = float(deltas @ deltas)
     kept = counts > 0
-    return Observed(counts[kept], squares / deltas.size, icc_of_sums(sums[kept], counts[kept], squares))
+    return ObservedDisagreement(counts[kept], squares / deltas.size, icc_of_sums(sums[kept], counts[kept], squares))
 
 
 def sizes_of(arm: Arm) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.config import GateConfig
+from runner.early_stop.watch import Watch, standing, watch_entries
 from runner.gate.arm import Arm
 from runner.gate.comparison import Comparison
 from runner.record.columns import Columns
@@ -26,8 +27,8 @@ LATER: Final = "decided by e-value, and finished all the same"
 
 
 @dataclass(frozen=True)
-class Look:
-    """What the e-value of a watched arm says.
+class ReplayedWatch:
+    """The e-value of a watched arm, computed once more from its rows.
 
     Attributes
     ----------
@@ -51,30 +52,27 @@ class Look:
         return self.signs.crossing
 
     @property
-    def told(self) -> str:
-        """As it stands after the last row."""
-        from runner.early_stop.watch import told
-
-        return told(self.signs.wins, self.signs.losses, self.signs.ties, self.signs.e_value, self.unit)
+    def standing(self) -> str:
+        """Wins, losses and e-value after the last row, in words."""
+        return standing(self.signs.wins, self.signs.losses, self.signs.ties, self.signs.e_value, self.unit)
 
     def conclude(self, pair: Comparison) -> Comparison:
         """The verdict by the e-value, where there is one; the interval stays beside it."""
         crossing = self.crossing
         if crossing is None:
             pair.notes.append(
-                f"watched while it ran and never decided ({self.told}): the interval decides; two chances raise false "
-                f"passes from 2.5 % to about 3.5 %"
+                f"watched while it ran and never decided ({self.standing}): the interval decides; two chances raise "
+                f"false passes from 2.5 % to about 3.5 %"
             )
             return pair
         if pair.outcome not in _JUDGED:  # what forbids a verdict forbids this one
             return pair
-        from runner.early_stop.watch import told
 
         interval = f"{pair.outcome}{f' {pair.reason}' if pair.reason else ''}"
         pair.early, pair.early_p = crossing, self.signs.anytime_p
         pair.outcome = "pass" if crossing.won else "fail"
         pair.reason = EARLY if self.left else LATER
-        seen = told(crossing.wins, crossing.losses, crossing.ties, crossing.e_value, self.unit)
+        seen = standing(crossing.wins, crossing.losses, crossing.ties, crossing.e_value, self.unit)
         pair.notes.append(f"{pair.reason}: {seen} after {crossing.n} of {crossing.of} questions")
         pair.notes.append(f"the interval is shown beside it and does not decide: {interval}")
         pair.notes.append(
@@ -89,7 +87,7 @@ class Look:
         return pair
 
 
-def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> Look | None:
+def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> ReplayedWatch | None:
     """Look at a watched arm again; ``None`` where the e-value is no matter of this gate.
 
     It is one only for an arm that was watched against this very baseline, by the metric and categories of this gate,
@@ -100,7 +98,7 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
     RecordError
         When the arm's journal is damaged.
     """
-    entry = watched(b)
+    entry = watch_entry(b)
     if entry is None or found.null or a.state != "complete" or settings.min_delta or settings.interval != "auto":
         return None
     run_id = a.run.read_json("provenance.json").get("run_id")
@@ -108,7 +106,6 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
         return None
     if settings.categories != b.config["gate"]["categories"]:
         return None
-    from runner.early_stop.watch import Watch
 
     about = b.instrument.harness
     counted = about.comparable if settings.categories == "comparable" else a.data.categories
@@ -116,32 +113,30 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
     for row in b.run.rows():
         watch.take(row)
     unit = "question" if watch.signs.single else about.cluster
-    return Look(watch.signs, unit, b.left, b.resume)
+    return ReplayedWatch(watch.signs, unit, b.left, b.resume)
 
 
-def watched(arm: Arm) -> dict[str, Any] | None:
-    """What the record says of the sitting in which an arm was watched; ``None`` when it was in none."""
+def watch_entry(arm: Arm) -> dict[str, Any] | None:
+    """Return what the record says of the session in which an arm was watched; ``None`` when it was in none."""
     run = arm.config["run"]
     if not run["stop_when_decided"] or run["from"]:
         return None
-    from runner.early_stop.watch import watched_so_far
 
-    sittings = watched_so_far(arm.run.read_json("provenance.json"))
+    sittings = watch_entries(arm.run.read_json("provenance.json"))
     known = [entry for entry in sittings if isinstance(entry.get("against_run_id"), str) and "metric" in entry]
     return known[-1] if known else None
 
 
 def not_watched(arm: Arm) -> list[str]:
-    """Why an arm that was to be watched was not."""
-    if not arm.config["run"]["stop_when_decided"] or arm.config["run"]["from"] or watched(arm) is not None:
+    """Return why an arm that was to be watched was not; empty when it was."""
+    if not arm.config["run"]["stop_when_decided"] or arm.config["run"]["from"] or watch_entry(arm) is not None:
         return []
-    from runner.early_stop.watch import watched_so_far
 
-    why = [str(entry["not"]) for entry in watched_so_far(arm.run.read_json("provenance.json")) if "not" in entry]
+    why = [str(entry["not"]) for entry in watch_entries(arm.run.read_json("provenance.json")) if "not" in entry]
     return [f"was to be watched and was not: {why[-1]}"] if why else []
 
 
-def of_the_same_questions(a: Arm, b: Arm) -> Arm:
+def restricted_to(a: Arm, b: Arm) -> Arm:
     """The baseline with the questions that a stopped arm was asked, and no others."""
     return replace(a, data=_only(a.data, np.isin(a.data.ids, b.data.ids)))
 

@@ -15,7 +15,7 @@ from runner.config import GateConfig, own_path
 from runner.errors import Refused, UsageError
 from runner.gate import human_labels
 from runner.gate.arm import Arm
-from runner.gate.comparison import AT_RANDOM, INDEPENDENT, Against, Comparison, HumanCheck
+from runner.gate.comparison import AT_RANDOM, INDEPENDENT, Comparison, HumanCheck, JudgeAgainstPeople
 from runner.score.labels import ACCURACY
 from runner.stats.agreement import cohen_kappa
 from runner.stats.clustered import Bounds
@@ -62,18 +62,18 @@ def add_human_check(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]]
                 )
             if pair.verdict is not None:
                 a, b = named[pair.a], named[pair.b]
-                pair.human = _checked(path, a, b, labels, pair.verdict.deciding)
+                pair.human = _human_check(path, a, b, labels, pair.verdict.deciding)
                 judged.append(pair.human)
     if judged and all(item.difference is None and not any(item.arms.values()) for item in judged):
         raise Refused(f"gate.human={path}: {max(judged, key=lambda item: item.pairs).reason}")
 
 
-def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]], raw: Bounds | None) -> HumanCheck:
-    """One pair; its rows line up, as it has a verdict."""
+def _human_check(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]], raw: Bounds | None) -> HumanCheck:
+    """Check one pair against people's labels; its rows line up, as it has a verdict."""
     said = {arm.name: labels.get(str(arm.run.path), {}) for arm in (a, b)}
     mine = {arm.name: _values(arm, said[arm.name]) for arm in (a, b)}
     arms: dict[str, PredictionPowered | None] = {}
-    against: dict[str, Against] = {}
+    against: dict[str, JudgeAgainstPeople] = {}
     unused = 0
     for arm in (a, b):
         here = a.headline_rows & b.headline_rows & arm.data.ok
@@ -81,7 +81,7 @@ def _checked(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]]
         unused += len(said[arm.name]) - int(labelled.sum())
         arms[arm.name], _ = _estimate(mine[arm.name], arm.values, here, labelled)
         if labelled.any():
-            against[arm.name] = _held(arm.values[labelled], mine[arm.name][labelled])
+            against[arm.name] = _judge_against_people(arm.values[labelled], mine[arm.name][labelled])
     change = mine[b.name] - mine[a.name]  # NaN unless people labelled both
     here = a.headline_rows & a.data.ok & b.data.ok
     labelled = here & np.isfinite(change)
@@ -124,9 +124,9 @@ def _estimate(mine: Floats, judge: Floats, here: Bools, labelled: Bools) -> tupl
     return prediction_powered(mine[labelled], judge[labelled], judge[here & ~labelled]), ""
 
 
-def _held(judge: Floats, mine: Floats) -> Against:
+def _judge_against_people(judge: Floats, mine: Floats) -> JudgeAgainstPeople:
     """Agreement on correct or not: an abstention counts as wrong, as it does in the gate."""
     words = [[CORRECT if value == 1 else WRONG for value in values] for values in (judge, mine)]
-    return Against(
+    return JudgeAgainstPeople(
         cohen_kappa(*words), int(((judge == 1) & (mine == 0)).sum()), int(((judge == 0) & (mine == 1)).sum())
     )

@@ -26,7 +26,7 @@ _LARGEST: Final = 200_000_000  # bytes
 
 @dataclass(frozen=True)
 class HumanLabel:
-    """One label: of which answer, and where in the file it stands."""
+    """A label by a person: of which answer, and where in the file it stands."""
 
     id: str
     arm: str

@@ -69,7 +69,7 @@ def _usable(path: Path, made: Calibration) -> None:
 
 
 def _notes(path: Path, made: Calibration, a: Arm, b: Arm, settings: GateConfig) -> list[str]:
-    """What must be said of a calibration that belongs to both arms.
+    """Return what must be said of a calibration that belongs to both arms.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def _beside(
 
 
 def _corrected(verdict: Verdict, found: JudgeRates | None) -> Correction | None:
-    """One correction, and the verdict on it; ``None`` without rates or without an interval to correct."""
+    """Return a correction with the verdict on it; ``None`` without rates or without an interval to correct."""
     interval, delta = verdict.deciding, verdict.delta
     if found is None or interval is None or delta is None:
         return None

@@ -17,7 +17,7 @@ def parts(made: PairProduct) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*made.first, *made.second, made.both, made.only_first)))
 
 
-def joined(data: Columns, made: PairProduct, metric: str, *also: str) -> Columns:
+def with_pair_values(data: Columns, made: PairProduct, metric: str, *also: str) -> Columns:
     """Return the columns with a pair's value in the row of its first question; the second one's row has none.
 
     A pair of which either row failed, or has a gold that is patched away, is failed or patched away as a whole, and

@@ -1,4 +1,4 @@
-"""What forbids a verdict, and what may be said: refusals, A/A pairs, and what failed questions could change."""
+"""Refusals, the word of an allowed verdict, and bounds of what failed questions could change."""
 
 from __future__ import annotations
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import runner
-from runner.config import GateConfig, checked, flatten
+from runner.config import GateConfig, checked
 from runner.errors import RecordError, RunnerError, UsageError
 from runner.gate import Arm, Comparison, add_human_check, add_judge_correction, compare_arms, open_arm, resolve_band
-from runner.record.rundir import FORMAT, RunDir, is_run, runs_under
-from runner.record.sweepdir import Plan, is_sweep, read_plan, setting_of
+from runner.gate.arm import RunRecord
+from runner.record.names import distinct_names
+from runner.record.rundir import FORMAT, RunDir, is_run
+from runner.record.sweepdir import Sweep, setting_of
 from runner.stats.multiple import holm
 
 
@@ -56,7 +58,7 @@ class SweepVerdict:
         return codes.get(self.outcome, 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``gate.json`` holds."""
+        """Return what ``gate.json`` holds."""
         return {
             "format": FORMAT,
             "runner": runner.__version__,
@@ -68,7 +70,7 @@ class SweepVerdict:
                 {
                     "setting": group.setting,
                     "baseline": group.baseline,
-                    "arms": [_arm_told(arm, group) for arm in group.arms],
+                    "arms": [_arm_to_dict(arm, group) for arm in group.arms],
                     "comparisons": [pair.to_dict() for pair in group.comparisons],
                 }
                 for group in self.groups
@@ -76,20 +78,20 @@ class SweepVerdict:
         }
 
 
-def _arm_told(arm: Arm, group: Group) -> dict[str, Any]:
-    """An arm for JSON; one that was decided early is not unfinished."""
-    told = arm.to_dict()
+def _arm_to_dict(arm: Arm, group: Group) -> dict[str, Any]:
+    """Return an arm for JSON; one that was decided early is not unfinished."""
+    plain = arm.to_dict()
     early = any(pair.b == arm.name and pair.early is not None for pair in group.comparisons)
-    return {**told, "state": "decided"} if early and arm.left else told
+    return {**plain, "state": "decided"} if early and arm.left else plain
 
 
-def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> SweepVerdict:
+def gate(paths: Sequence[Path | Sweep], changes: dict[str, Any] | None = None) -> SweepVerdict:
     """Gate recorded runs.
 
     Parameters
     ----------
     paths
-        One sweep directory, or run directories in order, the baseline first.
+        One sweep directory, listed already or not, or run directories in order, the baseline first.
     changes
         Gate settings that replace the recorded ones.
 
@@ -103,37 +105,37 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> SweepV
     failed: list[tuple[str, str]] = []
     first: str | None = None  # the arm that the sweep began with: the baseline, whether or not it ran
     runs: list[RunDir] = []
-    for path in paths:
-        if is_run(path):
-            runs.append(RunDir(path))
-        elif is_sweep(path) or runs_under(path):
-            found, missing = jobs_of(path)
-            runs += found
-            failed += missing
-            first = _first_arm(path) if missing and len(paths) == 1 else None
+    sweeps = [path if isinstance(path, Sweep) else Sweep(path) for path in paths]
+    for sweep in sweeps:
+        if is_run(sweep.path):
+            runs.append(RunDir(sweep.path))
+        elif sweep.is_planned or sweep.runs:
+            runs += sweep.runs
+            failed += sweep.failed
+            first = sweep.first_arm if sweep.failed and len(paths) == 1 else None
         else:
-            raise UsageError(f"{path}: neither a run (no config.yaml) nor a sweep")
+            raise UsageError(f"{sweep.path}: neither a run (no config.yaml) nor a sweep")
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError("gate: a run was named twice; a run compared with itself says nothing")
     if not runs:
         if failed:
             return SweepVerdict(GateConfig(), [], failed)
-        raise UsageError(f"{', '.join(map(str, paths))}: holds no run")
+        raise UsageError(f"{', '.join(str(sweep.path) for sweep in sweeps)}: holds no run")
     settings = _settings(runs[0], changes or {})
-    arms: list[tuple[RunDir, dict[str, Any]]] = []
+    records: list[RunRecord] = []
     for run in runs:
         try:
-            run.instrument()
+            instrument = run.instrument()
         except RunnerError as error:
             if len(runs) == 1 or (isinstance(error, RecordError) and "format" in str(error)):
                 raise
             failed.append((run.path.name, str(error)))
             continue
-        arms.append((run, run.experiment().model_dump(mode="json")))
-    grouped = _grouped(arms) if len(paths) == 1 else [({}, arms)]
+        records.append(RunRecord(run, run.experiment().model_dump(mode="json"), instrument))
+    grouped = _grouped(records) if len(paths) == 1 else [({}, records)]
     groups = []
     for setting, members in grouped:
-        opened = [open_arm(run, name, settings) for (run, _), name in zip(members, _names(members), strict=True)]
+        opened = [open_arm(record, name, settings) for record, name in zip(members, _names(members), strict=True)]
         groups.append(_gate_group(setting, opened, settings, first))
     compared = [(group.arms, group.comparisons) for group in groups]
     add_judge_correction(compared, settings)
@@ -146,28 +148,6 @@ def gate(paths: Sequence[Path], changes: dict[str, Any] | None = None) -> SweepV
     return SweepVerdict(settings, groups, failed)
 
 
-def jobs_of(path: Path) -> tuple[list[RunDir], list[tuple[str, str]]]:
-    """The runs of a sweep, and the jobs that left none with the reason."""
-    found = runs_under(path)
-    failed = []
-    present = {run.path.name.split("-", 1)[0] for run in found}
-    notes = {folder.name.split("-", 1)[0]: folder for folder in path.iterdir() if (folder / "failure.json").is_file()}
-    plan = read_plan(path) if is_sweep(path) else Plan(None)
-    expected = {str(job.number): " ".join(job.words) for job in plan.jobs or []}
-    unplanned = sorted(present - set(expected)) if plan.jobs is not None else []
-    failed += [
-        (f"job {number}", "has a run and no place in sweep.json: which jobs were to run is not known")
-        for number in unplanned
-    ]
-    for number in [*expected, *(n for n in notes if n not in expected)]:
-        if number in present:
-            continue
-        folder = notes.get(number)
-        reason = RunDir(folder).read_json("failure.json").get("reason", "failed") if folder else "never started"
-        failed.append((folder.name if folder else f"{number} {expected.get(number, '')}".strip(), str(reason)))
-    return found, failed
-
-
 def _settings(run: RunDir, changes: dict[str, Any]) -> GateConfig:
     values = {**run.experiment().gate.model_dump(mode="json"), **changes}
     settings = checked(GateConfig, values, "gate.")
@@ -175,78 +155,29 @@ def _settings(run: RunDir, changes: dict[str, Any]) -> GateConfig:
     return settings
 
 
-def _grouped(
-    arms: list[tuple[RunDir, dict[str, Any]]],
-) -> list[tuple[dict[str, Any], list[tuple[RunDir, dict[str, Any]]]]]:
-    """Arms whose configs differ in nothing but the arm, the gate and the replicate, in order of first sight."""
-    groups: dict[str, list[tuple[RunDir, dict[str, Any]]]] = {}
+def _grouped(records: list[RunRecord]) -> list[tuple[dict[str, Any], list[RunRecord]]]:
+    """Return arms whose configs differ in nothing but the arm, the gate and the replicate, in order of first sight."""
+    groups: dict[str, list[RunRecord]] = {}
     keys: dict[str, dict[str, Any]] = {}
-    for run, config in arms:
-        rest = setting_of(config)
+    for record in records:
+        rest = setting_of(record.config)
         name = json.dumps(rest, sort_keys=True, default=str)
-        groups.setdefault(name, []).append((run, config))
+        groups.setdefault(name, []).append(record)
         keys[name] = rest
     if len(groups) > 1 and all(len(members) == 1 for members in groups.values()):
-        return [({}, arms)]  # the sweep varied the instrument: compare, so that the refusal says what differs
+        return [({}, records)]  # the sweep varied the instrument: compare, so that the refusal says what differs
     varying = {k for rest in keys.values() for k in rest if len({str(r.get(k)) for r in keys.values()}) > 1}
     chosen = {k for k in varying if k.endswith(".name")} or varying
     return [({k: keys[name].get(k) for k in sorted(chosen)}, members) for name, members in groups.items()]
 
 
-def _names(members: list[tuple[RunDir, dict[str, Any]]]) -> list[str]:
-    """Arm names, with what tells two arms of one name apart."""
-    bare = [str((config.get("arm") or {}).get("name", run.path.name)) for run, config in members]
-    flat = [flatten(config) for _, config in members]
-    names = []
-    for index, name in enumerate(bare):
-        twins = [i for i, other in enumerate(bare) if other == name]
-        if len(twins) > 1:
-            keys = [
-                k
-                for k in flat[index]
-                if len({str(flat[i].get(k)) for i in twins}) > 1 and not k.startswith(("gate.", "run.from"))
-            ]
-            keys = _by_choice(keys, [flat[i] for i in twins])
-            told = ", ".join(f"{_short(k)}={flat[index].get(k)}" for k in keys[:3])
-            name = f"{name} [{told or members[index][0].path.name}]"
-        names.append(name)
-    return names
-
-
-def _by_choice(keys: list[str], configs: list[dict[str, Any]]) -> list[str]:
-    """Without the keys that follow from the name of a chosen group: ``reader=ask`` says all that ``ask`` states."""
-
-    def follows(key: str) -> bool:
-        name = f"{key.partition('.')[0]}.name"
-        if key == name or name not in keys:
-            return False
-        return len({(str(c.get(name)), str(c.get(key))) for c in configs}) == len({str(c.get(name)) for c in configs})
-
-    return [key for key in keys if key.startswith("arm.") or not follows(key)]
-
-
-def _short(key: str) -> str:
-    """A key as the name of an arm has it: ``graph`` for ``arm.knobs.graph``, ``reader`` for ``reader.name``."""
-    if key.startswith("arm."):
-        return key.removeprefix("arm.").removeprefix("knobs.")
-    return key.removesuffix(".name")
-
-
-def _first_arm(path: Path) -> str | None:
-    """The arm of a sweep's first job, as its overrides name it; of recorded answers the run, where it is missing."""
-    plan = read_plan(path) if is_sweep(path) else Plan(None)
-    job = plan.jobs[0] if plan.jobs else None
-    for word in job.words if job else []:
-        key, _, value = word.lstrip("+").partition("=")
-        if key == "arm":
-            return value
-        if (
-            key == "run.from"
-            and job
-            and not any(run.path.name.startswith(f"{job.number}-") for run in runs_under(path))
-        ):
-            return Path(value.strip("'")).name
-    return None
+def _names(records: list[RunRecord]) -> list[str]:
+    folders = [record.run.path.name for record in records]
+    names = [
+        str((record.config.get("arm") or {}).get("name", folder))
+        for record, folder in zip(records, folders, strict=True)
+    ]
+    return distinct_names(names, [record.config for record in records], folders)
 
 
 def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, first: str | None) -> Group:
@@ -266,23 +197,23 @@ def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, 
     pairs = [compare_arms(baseline, arm, settings) for arm in arms if arm is not baseline]
     for pair in pairs:
         pair.notes += [told] if told else []
-    _adjust(pairs)
+    _adjust_holm(pairs)
     return Group(setting, arms, baseline.name, pairs)
 
 
-def _p(pair: Comparison) -> float | None:
+def _p_value(pair: Comparison) -> float | None:
     """The p of a verdict. A test of fixed size says nothing of an arm that stopped when it looked good."""
     if pair.early is not None:
         return pair.early_p
     return pair.verdict.companion_p if pair.verdict else None
 
 
-def _adjust(pairs: list[Comparison]) -> None:
+def _adjust_holm(pairs: list[Comparison]) -> None:
     """Holm over the arms that got a verdict: what a pass is worth among so many."""
     decided = [
         (pair, p)
         for pair in pairs
-        if pair.outcome in ("pass", "fail", "unresolved") and pair.verdict and (p := _p(pair)) is not None
+        if pair.outcome in ("pass", "fail", "unresolved") and pair.verdict and (p := _p_value(pair)) is not None
     ]
     if len(decided) < 2:
         return

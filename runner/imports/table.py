@@ -98,7 +98,7 @@ class Flags(Strict):
     map: str | None = None
 
 
-class Table(Format):
+class ColumnTable(Format):
     name = "table"
     Settings = Flags
     settings: Flags
@@ -230,4 +230,4 @@ def _word(value: object) -> str:
     return str(value).strip().lower()
 
 
-FORMAT = Table
+FORMAT = ColumnTable

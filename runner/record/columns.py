@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ class _GateRow(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True)
 class Columns:
-    """One run, a column a field, sorted by question id (each of shape ``(n,)``).
+    """The rows of a run, one column per field, sorted by question id (each of shape ``(n,)``).
 
     ``values`` maps a metric to floats with NaN for "not measurable"; NaN never leaves this module's users: it is a
     mask, not a number.
@@ -64,8 +64,22 @@ class Columns:
         fine: NDArray[np.bool_] = self.status == 0
         return fine
 
+    def of_categories(self, names: Collection[str]) -> NDArray[np.bool_]:
+        """Return which rows are of one of these categories."""
+        codes = [code for code, name in enumerate(self.categories) if name in names]
+        chosen: NDArray[np.bool_] = np.isin(self.category, codes)
+        return chosen
+
+    @property
+    def correct(self) -> NDArray[np.float64]:
+        """1 for every row that is labelled ``CORRECT``, else 0: an abstention is not correct, it counts as wrong."""
+        if CORRECT not in self.labels:
+            return np.zeros(len(self), dtype=np.float64)
+        right: NDArray[np.bool_] = self.label == self.labels.index(CORRECT)
+        return right.astype(np.float64)
+
     def alike(self, other: Columns, what: str) -> bool:
-        """Whether both give every question the same cluster, or category; their ids line up."""
+        """Return whether both give every question the same cluster, or category; their ids line up."""
         mine, theirs = getattr(self, what), getattr(other, what)
         names = {"cluster": "clusters", "category": "categories"}[what]
         if getattr(self, names) == getattr(other, names):

@@ -1,4 +1,4 @@
-"""Whether two runs compare: treatment, confounds, budget, vacuous ablations, drift.
+"""The comparability of two runs: treatment, confounds, budget, vacuous ablations, drift.
 
 The arm's own keys are the treatment. A row of the instrument that differs is a confound and refuses the comparison,
 unless a person declares it to be the treatment.
@@ -35,7 +35,7 @@ class Confound:
 
 @dataclass(frozen=True)
 class Comparability:
-    """What differs between two runs, and what that allows one to say."""
+    """The differences between two runs, and what that allows one to say."""
 
     treatment: dict[str, tuple[Any, Any]]  # the arm's keys that differ
     confounds: list[Confound]

@@ -26,7 +26,7 @@ SUPERSEDED: Final = ("classifies", "paired")  # by a harness that declares its m
 
 
 class HarnessFacts(Struct, kw_only=True):
-    """What a reader of the record must know of the harness, without importing it.
+    """The facts that a reader of the record must know of the harness, without importing it.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Instrument(Struct, kw_only=True):
 
 
 class StageUsage(Struct, kw_only=True):
-    """What one stage used; money that is not known is ``"unknown"``."""
+    """The calls, tokens, money and seconds that one stage used; money that is not known is ``"unknown"``."""
 
     calls: int
     input_tokens: int
@@ -115,7 +115,7 @@ class StageUsage(Struct, kw_only=True):
 
 
 class IngestTotals(Struct, kw_only=True):
-    """What was ingested, and how long it took."""
+    """The scenarios and events that were ingested, and how long it took."""
 
     scenarios: int
     events: int
@@ -125,7 +125,7 @@ class IngestTotals(Struct, kw_only=True):
 
 
 class Figures(Struct, kw_only=True):
-    """Everything that ``summary.json`` says but the state: derived from the rows alone.
+    """The figures that ``summary.json`` has beside the state: derived from the rows alone.
 
     Attributes
     ----------

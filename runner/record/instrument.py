@@ -86,7 +86,7 @@ def rows_named(words: Iterable[str]) -> list[str]:
 
 
 def unknowable(row: str, left: Any, right: Any) -> bool:
-    """Whether two values leave open if the rows are the same: one is unknown, or they are digests of two kinds."""
+    """Return whether two values cannot be compared: one is unknown, or they are digests of two kinds."""
     if UNKNOWN in (left, right):
         return True
     return row == "dataset.sha256" and str(left).startswith(CONTENT) != str(right).startswith(CONTENT)

@@ -25,7 +25,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 class Journal(Generic[T]):
-    """One append-only file, open for writing."""
+    """An append-only file, open for writing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,7 +75,7 @@ class Journal(Generic[T]):
 
 
 def encoded(item: Any) -> bytes:
-    """One thing as JSON; half a character in a model's reply or a system's hit is replaced, not the end of the line."""
+    """Return a value as JSON; half a character in a reply or a hit is replaced."""
     try:
         return _ENCODER.encode(item)
     except UnicodeEncodeError:

@@ -67,7 +67,7 @@ def versions() -> dict[str, str]:
 
 
 def start() -> dict[str, Any]:
-    """What is known before the first question.
+    """Return what is known before the first question.
 
     The commit of the runner's own checkout is ``unknown`` for an installed wheel: its version says what it is.
     """
@@ -97,7 +97,7 @@ def answers_of(run: RunDir) -> str:
 
 
 def is_regraded(run: RunDir) -> bool:
-    """Whether another run asked for the answers of this one."""
+    """Return whether another run asked for the answers of this one."""
     return bool(_said(run.read_json("provenance.json"), "answers"))
 
 

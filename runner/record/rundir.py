@@ -1,4 +1,4 @@
-"""One run's directory: who owns it, what is in it, how it is read back.
+"""The directory of a run: who owns it, what is in it, how it is read back.
 
 ::
 
@@ -112,7 +112,7 @@ class RunDir:
             self.write_text(signature.NAME, signature.made(text.encode(), cache) or "")
 
     def sealed(self, cache: Path) -> bool:
-        """Whether the config is still the one that this person's runner wrote."""
+        """Return whether the config is still the one that this person's runner wrote."""
         try:
             return signature.holds(self.path, self.config_path.read_bytes(), cache)
         except OSError:
@@ -250,12 +250,12 @@ class RunDir:
         return summary if summary is not None and summary.rows_bytes == size else None
 
     def finished(self) -> bool:
-        """Whether nothing is left to do, told from the files alone."""
+        """Return whether nothing is left to do, told from the files alone."""
         summary = self.current_summary()
         return summary is not None and summary.state == "complete" and summary.left == 0
 
     def decided(self) -> str:
-        """Why a watched arm stopped before its end, and needs no more questions; empty when it did not."""
+        """Return why a watched arm stopped before its end, and needs no more questions; empty when it did not."""
         summary = self.current_summary()
         return summary.reason if summary is not None and summary.state == "decided" else ""
 

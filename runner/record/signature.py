@@ -1,4 +1,4 @@
-"""Whether a recorded config is still the one that this person's runner wrote.
+"""Signatures that tell whether a recorded config is still the one that this person's runner wrote.
 
 A resume runs what a record says: a model command, or an endpoint to which a key is sent. A record that came from
 elsewhere, or was edited, may say anything. So every run is sealed with a key of one's own, which lies in the user's
@@ -50,7 +50,7 @@ def put(folder: Path, text: bytes, cache: Path) -> None:
 
 
 def holds(folder: Path, text: bytes, cache: Path) -> bool:
-    """Whether the seal in a folder is that of this text."""
+    """Return whether the seal in a folder is that of this text."""
     try:
         return intact(text, (folder / NAME).read_text(encoding="utf-8", errors="replace"), cache)
     except OSError:
@@ -58,6 +58,6 @@ def holds(folder: Path, text: bytes, cache: Path) -> bool:
 
 
 def intact(text: bytes, seal: str | None, cache: Path) -> bool:
-    """Whether the seal is that of this text, made with this person's key."""
+    """Return whether the seal is that of this text, made with this person's key."""
     expected = made(text, cache)
     return seal is not None and expected is not None and hmac.compare_digest(seal, expected)

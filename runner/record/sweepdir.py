@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import runner
 from runner.config import flatten
 from runner.errors import RecordError
 from runner.record import signature
-from runner.record.rundir import FORMAT, RunDir
+from runner.record.rundir import FORMAT, RunDir, runs_under
 
 PLAN: Final = "sweep.json"
 
@@ -30,7 +31,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep was to run. ``jobs`` is ``None`` under a sweeper that decides as it goes."""
+    """The jobs that a sweep was to run. ``jobs`` is ``None`` under a sweeper that decides as it goes."""
 
     jobs: list[Job] | None
     config_folders: list[Path] = field(default_factory=list)
@@ -57,7 +58,7 @@ def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[
 
 
 def sealed(path: Path, cache: Path) -> bool:
-    """Whether the plan is still the one that this person's runner wrote."""
+    """Return whether the plan is still the one that this person's runner wrote."""
     try:
         return signature.holds(path, (path / PLAN).read_bytes(), cache)
     except OSError:
@@ -87,7 +88,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def setting_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What two runs of a sweep must share to be arms of one group: all but the arm, the gate and the replicate."""
+    """Return what the runs of one group share: all of the config but the arm, the gate and the replicate."""
     return {k: v for k, v in flatten(config).items() if not k.startswith(_UNPAIRED) and k not in _BENIGN}
 
 
@@ -99,3 +100,63 @@ def number_of(path: Path) -> int | None:
 
 def is_sweep(path: Path) -> bool:
     return (path / PLAN).is_file()
+
+
+class Sweep:
+    """A sweep's folder, listed and read once, however many ask for it.
+
+    A folder of runs without ``sweep.json`` counts as a sweep whose jobs are not known.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def is_planned(self) -> bool:
+        """Tell whether the folder says which jobs were to run."""
+        return is_sweep(self.path)
+
+    @cached_property
+    def runs(self) -> list[RunDir]:
+        """The runs, in job order."""
+        return runs_under(self.path)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The jobs that were to run."""
+        return read_plan(self.path) if self.is_planned else Plan(None)
+
+    @cached_property
+    def failed(self) -> list[tuple[str, str]]:
+        """The jobs that left no run, by name with the reason, and the runs that no job explains."""
+        present = {run.path.name.split("-", 1)[0] for run in self.runs}
+        notes = {
+            folder.name.split("-", 1)[0]: folder
+            for folder in self.path.iterdir()
+            if (folder / "failure.json").is_file()
+        }
+        expected = {str(job.number): " ".join(job.words) for job in self.plan.jobs or []}
+        unplanned = sorted(present - set(expected)) if self.plan.jobs is not None else []
+        failed = [
+            (f"job {number}", "has a run and no place in sweep.json: which jobs were to run is not known")
+            for number in unplanned
+        ]
+        for number in [*expected, *(n for n in notes if n not in expected)]:
+            if number in present:
+                continue
+            folder = notes.get(number)
+            reason = RunDir(folder).read_json("failure.json").get("reason", "failed") if folder else "never started"
+            failed.append((folder.name if folder else f"{number} {expected.get(number, '')}".strip(), str(reason)))
+        return failed
+
+    @property
+    def first_arm(self) -> str | None:
+        """The arm of the first job, as its overrides name it; of recorded answers their run, where it is missing."""
+        job = self.plan.jobs[0] if self.plan.jobs else None
+        for word in job.words if job else []:
+            key, _, value = word.lstrip("+").partition("=")
+            if key == "arm":
+                return value
+            if key == "run.from" and job and not any(run.path.name.startswith(f"{job.number}-") for run in self.runs):
+                return Path(value.strip("'")).name
+        return None

@@ -1,8 +1,9 @@
-"""Sums of what the stages of a run used."""
+"""Sums of the tokens, money and time that the stages of a run used."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 from runner.types import Usage
@@ -28,8 +29,16 @@ def add(total: Usage | None, usage: Usage) -> Usage:
     )
 
 
+def by_stage(used: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
+    """Sum pairs of a stage and its use, a stage where it first stands."""
+    total: dict[str, Usage] = {}
+    for stage, usage in used:
+        total[stage] = add(total.get(stage), usage)
+    return total
+
+
 def impossible(usage: Usage) -> str | None:
-    """What about a use that somebody tells of cannot be, ``None`` where all can."""
+    """Name the figure of a reported use that cannot be; ``None`` where all can."""
     for name in ("input_tokens", "output_tokens", "cached_tokens", "calls"):
         count = getattr(usage, name)
         if not 0 <= count <= MOST_TOKENS:

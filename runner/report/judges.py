@@ -8,12 +8,13 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from runner.analysis.judge_table import JudgeTable, Line
+from runner.analysis.judge_table import JudgeFigures, JudgeTable
 from runner.experiment.plan.regrade_forecast import JudgeForecast
 from runner.experiment.regrade import Regrade
 from runner.harness._base.report import figure
 from runner.record.rundir import RunDir
 from runner.report.console import counted, text
+from runner.score.labels import ACCURACY
 
 
 def headline(ready: Regrade, where: str) -> str:
@@ -71,14 +72,14 @@ def _table(found: JudgeTable) -> list[Any]:
     title = f"judges of the same answers · {found.harness} · {found.arm} · against {found.reference}"
     table = Table(box=None, pad_edge=False, header_style="bold")
     left = ("questions of", "judge", "95% interval")
-    names = ("questions of", "judge", "n", "accuracy_abstain_wrong", "95% interval", "agrees", "kappa")
+    names = ("questions of", "judge", "n", ACCURACY, "95% interval", "agrees", "kappa")
     for name in (*names, f"only {found.reference} accepts", "only it accepts", "McNemar p", "errors"):
         table.add_column(text(name), justify="left" if name in left else "right")
     for section in found.sections:
         if not section.questions:
             continue
         wide = section.name.startswith("overall")
-        for place, line in enumerate(section.lines):
+        for place, line in enumerate(section.judges):
             table.add_row(text(section.name if not place else ""), *_cells(line, wide))
     notes = [*_directions(found), *found.notes]
     notes += [
@@ -94,7 +95,7 @@ def _table(found: JudgeTable) -> list[Any]:
     return [text(title, "italic"), table, *(text(line, "dim") for line in dict.fromkeys(notes)), text("")]
 
 
-def _cells(line: Line, wide: bool) -> list[Any]:
+def _cells(line: JudgeFigures, wide: bool) -> list[Any]:
     interval = (
         "" if not wide else "none" if line.interval is None else f"{line.interval.low:.3f} .. {line.interval.high:.3f}"
     )
@@ -121,7 +122,7 @@ def _directions(found: JudgeTable) -> list[str]:
     """Return which way each judge errs, over the first set of questions."""
     lines = []
     section = found.sections[0]
-    for line in section.lines:
+    for line in section.judges:
         against = line.against
         if against is None:
             continue

@@ -11,14 +11,14 @@ from rich.text import Text
 from runner.analysis.metrics import metrics_of
 from runner.analysis.smoke import smoke_of
 from runner.analysis.summary import ALL, COMPARABLE, summary_of
-from runner.early_stop.watch import watched_so_far
+from runner.early_stop.watch import watch_entries
 from runner.experiment.prepare import PreparedExperiment
-from runner.experiment.search import SOURCES_UNTOLD
 from runner.harness._base.report import figure
 from runner.record.files import Figures, Instrument, Summary
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
 from runner.score.lexical_answers import PREFIXES, WARNING
+from runner.types import SOURCES_UNTOLD
 
 _UNDECLARED = "capabilities_undeclared"  # the flag of a row whose system left something to be assumed
 
@@ -77,7 +77,7 @@ def _smoke(run: RunDir) -> list[Text]:
 def watched(run: RunDir, summary: Figures) -> list[str]:
     """Return lines on ``run.stop_when_decided``: against whom the arm was watched, or why not, and if it stopped."""
     lines = []
-    for entry in watched_so_far(run.read_json("provenance.json"))[-1:]:
+    for entry in watch_entries(run.read_json("provenance.json"))[-1:]:
         if "not" in entry:
             lines.append(f"not watched: {entry['not']}")
         else:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from runner.errors import UsageError
 from runner.stats.bootstrap import Clusters, by_clusters, reduce_many, stacked
 from runner.stats.interval import Mode
-from runner.stats.paired_row import Rule, judge_row
+from runner.stats.paired_row import VerdictRule, judge_row
 from runner.stats.resample import Bools, Floats, Resampler, as_values
 from runner.stats.verdict import DEFAULT_BAND, Verdict
 
@@ -112,7 +112,7 @@ def judge_many(
     UsageError
         As :func:`judge_pairs`.
     """
-    rule = Rule(min_delta, band, mode, resamples, seed, unclustered)
+    rule = VerdictRule(min_delta, band, mode, resamples, seed, unclustered)
     left, right = _rows(a, "a"), _rows(b, "b")
     if left.shape[1] != right.shape[1] or left.shape[0] not in (1, right.shape[0]):
         raise UsageError(f"pairs: a is {left.shape} and b {right.shape}; pair the arms by question id first")
@@ -140,7 +140,7 @@ def judge_many(
     return found
 
 
-def _drawn(sums: Floats, counts: Floats, rule: Rule) -> tuple[Floats | None, Bools | None]:
+def _drawn(sums: Floats, counts: Floats, rule: VerdictRule) -> tuple[Floats | None, Bools | None]:
     """Resampled ratios of rows of one number of clusters, and which resamples lack each cluster, where that is asked.
 
     Not of single items: their leverage is what ``fragile_pass`` tells.

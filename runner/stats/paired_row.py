@@ -31,7 +31,7 @@ from runner.stats.warnings import is_fragile, lacks_spread, tie_bound
 
 
 @dataclass(frozen=True)
-class Rule:
+class VerdictRule:
     """The settings of a gate, checked.
 
     Raises
@@ -66,7 +66,7 @@ def judge_row(
     ratios: Floats | None,
     absent: Bools | None,
     unlike: Bools | None,
-    rule: Rule,
+    rule: VerdictRule,
 ) -> Verdict:
     """Judge one row.
 

@@ -134,7 +134,7 @@ class HttpSystem(TemplatedBridge):
         return self._settled(
             about,
             code=self._host.code if self._host else None,
-            given=self._driven(asks=settings.ask is not None, starts=settings.serve is not None),
+            given=self._implied_capabilities(asks=settings.ask is not None, starts=settings.serve is not None),
             extra={"base_url": settings.base_url},
             lacks="" if settings.drop_derived else "request drop_derived",
         )
@@ -235,7 +235,7 @@ class HttpSystem(TemplatedBridge):
         return self._server
 
     async def _send(self, request: RequestTemplate, values: Mapping[str, Any]) -> Reply:
-        return await self._explained(send(self._the_server(), request, {**values, **self._knobs}))
+        return await self._with_server_end(send(self._the_server(), request, {**values, **self._knobs}))
 
 
 SYSTEM = HttpSystem

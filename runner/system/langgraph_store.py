@@ -76,7 +76,7 @@ class LangGraphStore(Embedding, LibrarySystem[Store]):
         found = store.memory.search(store.place, query=text, limit=query.k or store.items)
         return structs.replace(within(map(_hit, found), query), cached=reused)
 
-    def held(self, store: Store, ids: frozenset[str]) -> frozenset[str]:
+    def held_events(self, store: Store, ids: frozenset[str]) -> frozenset[str]:
         return ids  # one item per event
 
 

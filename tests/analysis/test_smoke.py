@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from runner.analysis.smoke import Check, Smoke, over, reached, smoke_of
+from runner.analysis.smoke import Check, Smoke, exit_code_of_sweep, reached, smoke_of
 from runner.cli.report import main as report
 from runner.cli.resume import main as resume
 from runner.record.rundir import RunDir
@@ -77,13 +77,13 @@ def test_lines():
 
 def test_a_failed_job_decides_the_exit_code_of_a_sweep():
     good, bad, fake = Smoke((check(1),)), Smoke((check(0),)), Smoke((check(1),), fakes=("embedder x",))
-    assert over(0, [None, good]) == 0
-    assert over(4, [good, None]) == 4
-    assert over(4, [good, bad]) == 3
-    assert over(1, [bad, fake]) == 3
-    assert over(0, [good, fake]) == 5
-    assert over(4, [fake]) == 4
-    assert over(0, []) == 0
+    assert exit_code_of_sweep(0, [None, good]) == 0
+    assert exit_code_of_sweep(4, [good, None]) == 4
+    assert exit_code_of_sweep(4, [good, bad]) == 3
+    assert exit_code_of_sweep(1, [bad, fake]) == 3
+    assert exit_code_of_sweep(0, [good, fake]) == 5
+    assert exit_code_of_sweep(4, [fake]) == 4
+    assert exit_code_of_sweep(0, []) == 0
 
 
 def recorded(folder: Path, rows: list[Row], *, questions: int | None = None, fakes=()) -> RunDir:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis.summary import summarise
+from runner.analysis.summary import summarise, summary_of
 from runner.record.rundir import RunDir
+from runner.types import Row
 from tests.support.recorded import answered, arm_config, write_run
 
 
@@ -33,9 +34,8 @@ def test_f1_by_category_of_answers_that_name_one(tmp_path: Path) -> None:
     named = ["a", "a", "b", "b", "b", "none", "a", "c", "b"]
     rows = []
     for number, (true, said) in enumerate(zip(truth, named, strict=True)):
-        row = answered(number, true == said, category=true)
-        row.metrics |= {f"said_{name}": float(said == name) for name in "abc"}
-        rows.append(row)
+        metrics = {f"said_{name}": float(said == name) for name in "abc"}
+        rows.append(answered(number, true == said, category=true, metrics=metrics))
     run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
     recorded = run.instrument()
     recorded.harness.comparable, recorded.harness.classifies = ["a", "b", "c"], True
@@ -65,9 +65,8 @@ def test_pairs_are_scored_together(tmp_path: Path) -> None:
     for number, (answerable, f1, seen) in enumerate(
         [("yes", 0.5, 1.0), ("no", 1.0, 1.0), ("yes", 1.0, 1.0), ("no", 0.0, 0.0), ("yes", 1.0, 1.0)]
     ):
-        row = answered(number, True, cluster=number // 2, tags={"answerable": answerable})
-        row.metrics |= {"answer_sufficiency_f1": f1, "sufficiency": seen}
-        rows.append(row)
+        metrics = {"answer_sufficiency_f1": f1, "sufficiency": seen}
+        rows.append(answered(number, True, cluster=number // 2, tags={"answerable": answerable}, metrics=metrics))
     run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
     recorded = run.instrument()
     recorded.harness.paired = True
@@ -77,3 +76,43 @@ def test_pairs_are_scored_together(tmp_path: Path) -> None:
     assert pairs["group_support_sufficiency_f1"] is None
     recorded.harness.paired = False
     assert "pairs" not in summarise(run, recorded).groups
+
+
+def measured(number: int, **metrics: float | None) -> Row:
+    return answered(number, True, label="", labels=(), metrics=metrics)
+
+
+def test_scored_are_the_labelled_questions_else_those_of_the_metric_that_most_have(tmp_path: Path) -> None:
+    """Recall is known of 3, the first rank of 2, and how many events a hit cites, which scores nothing, of all 4.
+
+    Of the other run 2 of 3 answers are labelled, and all 3 have a metric: the labels count.
+    """
+    rows = [
+        measured(0, recall=1.0, mrr=1.0, sources_per_hit=1.0),
+        measured(1, recall=0.0, mrr=0.5, sources_per_hit=1.0),
+        measured(2, recall=0.5, mrr=None, sources_per_hit=1.0),
+        measured(3, sources_per_hit=3.0),
+    ]
+    run = RunDir(write_run(tmp_path / "recall", rows, arm=arm_config("a"), axis="recall"))
+    whole = summarise(run, run.instrument()).groups["overall_all"]
+    assert (whole["questions"], whole["scored"], whole["recall"], whole["mrr"]) == (4, 3, 0.5, 0.75)
+    assert whole["sources_per_hit"] == 1.5
+
+    rows = [answered(0, True, metrics={"f1": 1.0}), answered(1, False, metrics={"f1": 0.0}), measured(2, f1=0.5)]
+    run = RunDir(write_run(tmp_path / "labels", rows, arm=arm_config("a")))
+    whole = summarise(run, run.instrument()).groups["overall_all"]
+    assert (whole["questions"], whole["scored"], whole["f1"], whole["accuracy"]) == (3, 2, 0.5, 0.5)
+
+
+def test_repeats_that_retrieved_the_same_are_a_share_of_those_that_were_repeated(tmp_path: Path) -> None:
+    """Three questions were repeated, two of them retrieved the same each time; the fourth was asked once."""
+    repeats = [("a", "a"), ("b", "c"), ("d", "d"), ()]
+    rows = [answered(i, True, repeat_keys=keys) for i, keys in enumerate(repeats)]
+    run = RunDir(write_run(tmp_path / "run", rows, arm=arm_config("a")))
+    figures = summarise(run, run.instrument())
+    assert figures.identical_share == pytest.approx(2 / 3)
+    run.write_summary(figures, "complete")
+    assert summary_of(run, run.instrument()).identical_share == figures.identical_share, "as it is recorded"
+
+    once = RunDir(write_run(tmp_path / "once", rows[3:], arm=arm_config("a")))
+    assert "identical_share" not in summarise(once, once.instrument()).to_dict()

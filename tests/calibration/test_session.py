@@ -12,7 +12,7 @@ import pytest
 from runner.calibration import file
 from runner.calibration.calibrate import make
 from runner.calibration.prepare import prepare
-from runner.calibration.session import Place
+from runner.calibration.session import CalibrationDir
 from runner.config import Experiment, load
 from runner.errors import ConfigError, EndpointUnusable, Refused, RunnerError, Stopped, UsageError
 from runner.types import Row
@@ -57,7 +57,7 @@ def experiment(url: str, *, repeats: int = 1, **run: Any) -> Experiment:
 
 
 def calibrate(folder: Path, config: Experiment, *, retry: bool = False, **how: Any) -> file.Calibration:
-    place = Place(folder)
+    place = CalibrationDir(folder)
     place.claim()
     try:
         return make(place, prepare(config, per_kind=PROBES, **how), Watch(), retry_errors=retry)
@@ -217,7 +217,7 @@ def test_a_reader_words_the_probes(tmp_path: Path) -> None:
     assert set(made.wording.prompts) == {"probe_answer", "probe_vague"}
     assert "SQuAD token" in made.wording.check
     assert (made.kinds["right"].rate, made.kinds["specific"].rate, made.kinds["vague"].rate) == (1.0, 0.0, 0.0)
-    rows = list(Place(tmp_path).rows())
+    rows = list(CalibrationDir(tmp_path).rows())
     assert all(row.text.startswith(("I think that it was ", "Oh, they went on")) for row in rows)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runner.cli import main
 from tests.conftest import command_environment, runs_in
@@ -110,8 +111,7 @@ def test_two_arms_graded_again_are_gated(here: Here, tmp_path: Path) -> None:
     a = [*both, *(item(n, "bad a", ["WRONG"], cluster=n) for n in range(50, 60))]
     b = [*both, *(item(n, "loose b", ["WRONG"], cluster=n) for n in range(50, 60))]
     for name, items in (("a", a), ("b", b)):
-        for row, _ in items:
-            row.keys = name
+        items = [(replace(row, keys=name), texts) for row, texts in items]
         arm = {"name": name, "system": "imported", "recall": {"limit": 5 if name == "a" else 9}}
         write_source(tmp_path / name, items, arm=arm)
     with Stub(answer=by_rule) as stub:

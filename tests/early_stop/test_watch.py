@@ -26,7 +26,7 @@ from runner.record.rundir import RunDir
 from runner.record.sweepdir import Job, write_plan
 from runner.types import Row
 from tests.support.commands import CommandLine, command_environment
-from tests.support.recorded import answered, arm_config, write_run
+from tests.support.recorded import answered, arm_config, failed, write_run
 from tests.support.servers import Stub
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -402,8 +402,7 @@ def test_an_unfinished_cluster_is_no_unit(tmp_path: Path) -> None:
 
 def test_failed_questions_never_count(tmp_path: Path) -> None:
     def fail(rows: list[Row]) -> list[Row]:
-        row = rows[9]  # the only question that decides the first cluster
-        row.status, row.label, row.labels = "judge_error", "", ("judge_error",)
+        rows[9] = failed(rows[9], "judge_error")  # the only question that decides the first cluster
         return rows
 
     assert pair(tmp_path / "seven", [1] * 7, change=fail).outcome == "incomplete"
@@ -417,17 +416,14 @@ def test_what_forbids_a_verdict_forbids_this_one(tmp_path: Path) -> None:
     assert pair(tmp_path / "fake", [1] * 7, fakes=["judge x"]).outcome == "refused"
 
     def same(rows: list[Row]) -> list[Row]:
-        for row in rows:
-            row.keys = "a"
-        return rows
+        return [replace(row, keys="a") for row in rows]
 
     vacuous = pair(tmp_path / "vacuous", [1] * 7, change=same)
     assert vacuous.outcome == "refused"
     assert "vacuous" in vacuous.reason
 
     def failing(rows: list[Row]) -> list[Row]:
-        for row in rows[:70:10]:
-            row.status, row.label, row.labels = "reader_error", "", ("reader_error",)
+        rows[:70:10] = map(failed, rows[:70:10])
         return rows
 
     errors = pair(tmp_path / "errors", [1] * 7, change=failing)

@@ -428,6 +428,7 @@ def test_an_interrupt_keeps_what_is_in_flight(tmp_path: Path, monkeypatch: pytes
         assert "Ctrl-C again" in watch.notes[0]
         sent = stub.state.requests
         assert sum(1 for _ in run.calls()) == sent
+        stub.state.latency_s = 0
         execute(run, ready_for(config)[0], Watch(), cache_dir=None)
         assert stub.state.requests == 10 * 4 * 2
 

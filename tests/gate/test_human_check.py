@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from runner.errors import MissingExtra, Refused, UsageError
 from runner.gate.human_check import MIN_LABELLED
 from runner.gate.sweep import gate
 from runner.report.verdict import pair_notes
 from runner.stats.ppi import prediction_powered
-from tests.support.recorded import answered, arm_config, write_run
+from tests.support.recorded import answered, arm_config, failed, write_run
 
 _Z = 1.959963984540054
 
@@ -173,8 +174,7 @@ def test_words_for_labels_run_directories_and_other_columns(tmp_path: Path) -> N
 def test_labels_outside_the_headline_are_counted(tmp_path: Path) -> None:
     for name in "ab":
         rows = [answered(n, judged(name, n), cluster=n % 40, keys=f"{name}{n}") for n in range(TOTAL)]
-        rows[0].category = "5"
-        rows[3].status, rows[3].label, rows[3].labels = "judge_error", "", ("judge_error",)
+        rows[0], rows[3] = replace(rows[0], category="5"), failed(rows[3], "judge_error")
         write_run(tmp_path / f"0-{name}", rows, arm=arm_config(name))
     found = told(tmp_path, labels(tmp_path)).human
     assert found.unused == 4

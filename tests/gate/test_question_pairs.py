@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runner.config import GateConfig
 from runner.gate import Comparison, compare
@@ -24,11 +25,8 @@ def twins(name: int, f1: float, answers: float, declines: float, *, failed: str 
     blind = {"answer_f1": None, "answer_sufficiency_f1": declines, "sufficiency": declines}
     rows = []
     for at, (tag, metrics) in enumerate((("yes", seen), ("no", blind))):
-        row = answered(2 * name + at, False, cluster=name, tags={"answerable": tag})
-        row.metrics |= metrics
-        if tag in failed.split():
-            row.status, row.label, row.metrics = READER_ERROR, "", {}
-        rows.append(row)
+        row = answered(2 * name + at, False, cluster=name, tags={"answerable": tag}, metrics=metrics)
+        rows.append(replace(row, status=READER_ERROR, label="", metrics={}) if tag in failed.split() else row)
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from runner.config import GateConfig, checked
 from runner.errors import ConfigError, Refused, UsageError
@@ -15,7 +16,7 @@ from runner.gate import Comparison, compare
 from runner.gate.sweep import gate
 from runner.report.verdict import pair_notes
 from runner.types import Row
-from tests.support.recorded import answered, arm_config, write_run
+from tests.support.recorded import answered, arm_config, failed, write_run
 
 
 def pair(tmp_path: Path, a: list[Row], b: list[Row], **settings: Any) -> Comparison:
@@ -126,8 +127,7 @@ def test_errors_are_excluded_counted_and_bounded(tmp_path: Path) -> None:
 
 def test_too_many_errors_refuse(tmp_path: Path) -> None:
     a, b = arms(10, 90, 0)
-    for row in b[:6]:
-        row.status, row.label, row.labels = "reader_error", "", ("reader_error",)
+    b[:6] = map(failed, b[:6])
     found = pair(tmp_path, a, b)
     assert found.outcome == "refused"
     assert "6 of 100 questions failed (6.0%)" in found.reason
@@ -171,8 +171,8 @@ def test_recall_is_not_measurable_without_sources(tmp_path: Path) -> None:
 def test_both_denominators_of_a_gold_patch(tmp_path: Path) -> None:
     """Of 60 items the patch excludes 10, all of them wins: the headline goes by the 50 others, both are told."""
     a, b = arms(20, 40, 0)
-    for row in (*a[:10], *b[:10]):
-        row.flags = ("gold_excluded",)
+    for rows in (a, b):
+        rows[:10] = [replace(row, flags=("gold_excluded",)) for row in rows[:10]]
     found = pair(tmp_path, a, b)
     assert found.verdict is not None
     assert (found.verdict.n, found.verdict.wins) == (50, 10)
@@ -194,8 +194,7 @@ def test_the_headline_leaves_category_5_out_and_tells_the_other(tmp_path: Path) 
 
 def test_stable_only_is_shown_and_never_decides(tmp_path: Path) -> None:
     a, b = arms(30, 30, 0)
-    for row in b[:5]:
-        row.labels = ("CORRECT", "WRONG", "CORRECT")
+    b[:5] = [replace(row, labels=("CORRECT", "WRONG", "CORRECT")) for row in b[:5]]
     found = pair(tmp_path, a, b)
     assert found.verdict is not None
     assert found.verdict.wins == 30
@@ -321,8 +320,7 @@ def test_the_same_configuration_that_differs_beyond_chance_is_refused(tmp_path: 
 @pytest.mark.parametrize("row", ["reader.model", "judge.model", "judge.rubric", "reader.prompt"])
 def test_an_ablation_behind_retrieval_is_not_vacuous(tmp_path: Path, row: str) -> None:
     a, b = arms(40, 440, 20)
-    for item in b:
-        item.keys = "a"
+    b = [replace(item, keys="a") for item in b]
     one = write_run(tmp_path / "0-a", a, arm=arm_config("a"))
     two = write_run(tmp_path / "1-a", b, arm=arm_config("a"), instrument={row: "y"})
     assert compare(one, two, GateConfig(treatment=[row])).outcome == "pass"
@@ -333,8 +331,7 @@ def test_bounds_when_both_arms_failed_on_the_same_question(tmp_path: Path) -> No
     """50 questions, B wins 10; one failed in both arms, one in A alone where B was right."""
     a = [answered(i, False, cluster=i, keys="a") for i in range(50)]
     b = [answered(i, i < 10, cluster=i, keys="b") for i in range(50)]
-    for row in (a[49], b[49], a[0]):
-        row.status, row.label, row.labels = "reader_error", "", ("reader_error",)
+    a[49], b[49], a[0] = failed(a[49]), failed(b[49]), failed(a[0])
     found = pair(tmp_path, a, b)
     assert found.verdict is not None
     assert (found.verdict.n, found.verdict.wins) == (48, 9)
@@ -440,8 +437,7 @@ def test_the_error_share_is_that_of_the_headline(tmp_path: Path) -> None:
     """97 of 1540 headline questions failed: 6.3 %, whatever the 446 clean ones of another category."""
     a = [answered(i, False, cluster=i % 40, keys="a") for i in range(1540)]
     b = [answered(i, i % 2 == 0, cluster=i % 40, keys="b") for i in range(1540)]
-    for row in b[:97]:
-        row.status, row.label, row.labels = "reader_error", "", ("reader_error",)
+    b[:97] = map(failed, b[:97])
     for rows, keys in ((a, "a"), (b, "b")):
         rows += [answered(i, True, cluster=i % 40, category="5", keys=keys) for i in range(1540, 1986)]
     found = pair(tmp_path, a, b)
@@ -451,8 +447,7 @@ def test_the_error_share_is_that_of_the_headline(tmp_path: Path) -> None:
 
 def test_a_pass_that_the_errors_could_undo_says_so(tmp_path: Path) -> None:
     a, b = arms(30, 420, 12)
-    for row in b[30:48]:
-        row.status, row.label, row.labels = "judge_error", "", ("judge_error",)
+    b[30:48] = [failed(row, "judge_error") for row in b[30:48]]
     found = pair(tmp_path, a, b)
     assert found.outcome == "pass"
     assert found.bounds is not None

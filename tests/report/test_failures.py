@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from runner.analysis.misses import Missed
 from runner.cli import main
@@ -323,7 +324,7 @@ def test_the_recall_axis_of_a_share_counts_its_depth_as_well(
 def test_what_became_of_them_in_another_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one_of_each(tmp_path / "0-a")
     rows = [answered(number, number == 4, keys="k", category="15"[number % 2]) for number in range(len(STAGES))]
-    rows[0].status = "search_error"
+    rows[0] = replace(rows[0], status="search_error")
     said = [texts(row, "reader" if number == 2 else STAGES[number]) for number, row in enumerate(rows)]
     write(tmp_path / "1-b", rows, said, arm=arm_config("b"))
     text = told(capsys, tmp_path, "--failures", "--limit", "0")

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
-from runner.analysis.judge_table import JudgeTable, judge_table, judge_tables, sharing
+from runner.analysis.judge_table import JudgeTable, judge_table, judge_tables, runs_by_answers
 from runner.errors import UsageError
 from runner.record.rundir import RunDir
 from runner.report.judges import judge_tables as printed
@@ -51,7 +52,7 @@ def test_a_judge_that_rejects_paraphrases(tmp_path: Path) -> None:
     assert table.reference == "mild"  # which graded these answers first
     (whole, category) = table.sections
     assert (whole.name, whole.questions, category.name) == ("overall_comparable", 100, "1 multi-hop")
-    line, reference = whole.lines
+    line, reference = whole.judges
     assert (line.judge, line.n, line.errors, line.accuracy, reference.accuracy) == ("harsh", 100, 0, 0.53, 0.73)
     assert reference.against is None
     assert line.against is not None
@@ -90,10 +91,10 @@ def test_runs_are_grouped_by_their_answers(tmp_path: Path) -> None:
         for name, answers in (("a", "A"), ("b", "B"), ("c", "A"), ("d", "D"))
     }
     other = graded(tmp_path / "src", "first", items, answers=None)
-    groups = [[run.path.name for run in group] for group in sharing([*runs.values(), other])]
+    groups = [[run.path.name for run in group] for group in runs_by_answers([*runs.values(), other])]
     assert groups == [["a", "c"], ["b"], ["d"]]
     assert [list(table.judges) for table in judge_tables(list(runs.values()))] == [["ja", "jc"]]
-    assert sharing([other, RunDir(tmp_path / "nowhere")]) == []
+    assert runs_by_answers([other, RunDir(tmp_path / "nowhere")]) == []
 
 
 def test_errors_of_either_side_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_errors_of_either_side_are_left_out_and_counted(tmp_path: Path) -> None:
     ours = [item(0, "x", good), item(1, "x", good), item(2, "x", bad), item(3, "x", none, status="judge_error")]
     theirs = [item(0, "x", good), item(1, "x", none, status="judge_error"), item(2, "x", good), item(3, "x", good)]
     table = judge_table([graded(tmp_path / "a", "a", ours), graded(tmp_path / "b", "b", theirs)])
-    first, second = table.sections[0].lines
+    first, second = table.sections[0].judges
     assert (first.n, first.errors, second.n, second.errors) == (3, 1, 3, 1)
     assert first.accuracy == pytest.approx(2 / 3)
     assert second.accuracy == 1.0
@@ -119,7 +120,7 @@ def test_errors_of_either_side_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_only_what_every_judge_has_and_whose_gold_stands(tmp_path: Path) -> None:
     full = [item(n, "x", ["CORRECT"], category="1" if n < 20 else "5", cluster=n) for n in range(30)]
-    full[0][0].flags = (GOLD_EXCLUDED,)
+    full[0] = (replace(full[0][0], flags=(GOLD_EXCLUDED,)), full[0][1])
     sample = [full[n] for n in (0, 1, 2, 22, 23)]
     table = judge_table([graded(tmp_path / "a", "a", full), graded(tmp_path / "b", "b", sample)])
     assert [(part.name, part.questions) for part in table.sections] == [
@@ -139,7 +140,7 @@ def test_all_accepted_or_none_still_has_an_interval(tmp_path: Path) -> None:
     """Forty clusters of one, all alike: what a share of 0 leaves open is 1 − .025^(1/40) = 8.8 %."""
     items = {label: [item(n, "x", [label], cluster=n) for n in range(40)] for label in ("CORRECT", "WRONG")}
     runs = [graded(tmp_path / label, label.lower(), rows) for label, rows in items.items()]
-    right, wrong = judge_table(runs).sections[0].lines
+    right, wrong = judge_table(runs).sections[0].judges
     assert right.interval is not None
     assert wrong.interval is not None
     assert (right.interval.low, right.interval.high) == pytest.approx((0.025 ** (1 / 40), 1.0))

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
 from runner.record.id_set import IdSet
 from runner.record.instrument import WHY
@@ -83,6 +84,11 @@ def write_run(
     encoder = msgspec.json.Encoder()
     (path / "rows.jsonl").write_bytes(b"".join(encoder.encode(row) + b"\n" for row in rows))
     return path
+
+
+def failed(row: Row, status: str = "reader_error") -> Row:
+    """The same question, whose every repeat failed."""
+    return replace(row, status=status, label="", labels=(status,))
 
 
 def answered(

@@ -7,8 +7,12 @@ opened once; a test resets the namespaces that it uses.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,7 +27,9 @@ from runner.errors import SystemFault
 from runner.experiment.conformance import BROKEN, KEPT, STATED, check
 from runner.system import MemorySystem, Opening, Provenance, build, find, line_of, names, spoken
 from runner.types import Answer, Event, Query, Receipt, Retrieval
+from tests.conftest import ROOT
 from tests.support.driving import store
+from tests.support.servers import closed_port
 from tests.system.stand_ins.arms import apart, standing
 
 FLOOR = {"none"}  # systems that remember nothing, on purpose
@@ -83,7 +89,7 @@ class Session:
         return self.runner.run(body(self.system))
 
 
-SLOW = {"mem0", "reflect_off"}  # their check takes many seconds
+SLOW = {"arms_on", "mem0", "reflect_off"}  # their check takes many seconds
 
 
 @pytest.fixture(scope="module", params=sorted(ARMS))
@@ -92,8 +98,28 @@ def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     extra = build(chosen).missing()
     if extra is not None:
         pytest.skip(f"arm '{chosen.name}' needs the extra '{extra}'")
+    if chosen.system == "mcp":  # its server takes a second to start: one serves all these tests, over HTTP
+        settings = {**chosen.settings, "stdio": None, "url": request.getfixturevalue("mcp_server")}
+        chosen = chosen.model_copy(update={"settings": settings})
     with standing(chosen, tmp_path_factory.mktemp("stand_in")) as here:
         yield here
+
+
+@pytest.fixture(scope="module")
+def mcp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of the example memory, served over streamable HTTP."""
+    port = closed_port()
+    server = ROOT / "examples" / "memory_server_mcp.py"
+    words = [sys.executable, str(server), str(tmp_path_factory.mktemp("mcp")), str(port)]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as process:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="module")

@@ -20,11 +20,11 @@ import runner
 from runner.config import Experiment
 from runner.errors import ConfigError, Refused, RunnerError
 from runner.experiment.execute import Outcome, carried_out, noted
-from runner.experiment.grade import Grading, conclude
+from runner.experiment.grade import Graded, JudgeGrader, conclude
 from runner.experiment.instrument import judge_rows, same_instrument
 from runner.experiment.regrade.source import Recorded, counted, gradable, open_recorded, repeated, sampled
 from runner.experiment.session import Observer, RunSession
-from runner.experiment.stop import StopRequested, stop_signals
+from runner.experiment.stop import stop_signals
 from runner.llm import Model, connect
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
@@ -32,7 +32,8 @@ from runner.record import journal
 from runner.record.files import Instrument
 from runner.record.id_set import IdSet
 from runner.record.rundir import FORMAT, RunDir
-from runner.types import JUDGE_SCORE, OK, READER_ERROR, Label, Question, Row, Texts, Usage
+from runner.record.usage import by_stage
+from runner.types import JUDGE_SCORE, OK, READER_ERROR, Label, Question, Row, Texts
 
 NO_ANSWER: Final = "the recorded run holds no answer to this question"
 
@@ -215,49 +216,33 @@ class Regrading(RunSession):
         models.append(connect(config, prices))
         unknown = config.provider == "openai" and prices.usd(config.model, 1, 1, 0) is None
         self._ledger.spend.check_prices([config.model] if unknown else [])
-        self._grading = Grading(self._ready.judge, models[0], self._ledger)
+        self._judge = JudgeGrader(self._ready.judge, models[0], self._ledger)
 
     async def _work(self) -> None:
         slots = asyncio.Semaphore(self._config.concurrency)
         batches = self._source.batches()
         async with asyncio.TaskGroup() as group:
-            while self._brake.reason is None:
+            while self._stop.reason is None:
                 try:  # decoding megabytes is not for the loop
                     batch = await asyncio.to_thread(next, batches, None)
                 except RunnerError as error:
-                    self._brake.pull(error)
+                    self._stop.pull(error)
                     break
                 if batch is None:
                     break
-                await self._begin(batch, group, slots)
+                left = [texts for texts in batch if texts.id in self._chosen and texts.id not in self._done]
+                await self._start_each(group, slots, left, self._question)
             for name in self._ready.ids:
-                if self._brake.reason is None and name not in self._done and name not in self._source.lines:
+                if self._stop.reason is None and name not in self._done and name not in self._source.lines:
                     self._write(self._carried(self._source.rows[name]), None)
 
-    async def _begin(self, batch: Sequence[Texts], group: asyncio.TaskGroup, slots: asyncio.Semaphore) -> None:
-        for texts in batch:
-            if texts.id not in self._chosen or texts.id in self._done:
-                continue
-            await slots.acquire()
-            if self._brake.reason is not None:
-                slots.release()
-                return
-            task = group.create_task(self._question(texts))
-            task.add_done_callback(lambda _: slots.release())
-
     async def _question(self, texts: Texts) -> None:
-        try:
-            self._brake.check()
-            recorded = self._source.rows[texts.id]
-            if texts.id not in self._source.answered:
-                self._write(self._carried(recorded), texts)
-                return
-            row, graded = await self._graded(recorded, texts)
-            self._finished(row, graded)
-        except StopRequested:
-            return
-        except RunnerError as error:
-            self._brake.pull(error)
+        self._stop.check()
+        recorded = self._source.rows[texts.id]
+        if texts.id not in self._source.answered:
+            self._write(self._carried(recorded), texts)
+        else:
+            self._finished(*await self._regraded(recorded, texts))
 
     def _carried(self, row: Row) -> Row:
         """The row of a question without an answer: its failure, as it was recorded."""
@@ -265,36 +250,36 @@ class Regrading(RunSession):
             return row
         return replace(row, status=READER_ERROR, error=NO_ANSWER, label="", labels=())
 
-    async def _graded(self, recorded: Row, texts: Texts) -> tuple[Row, Texts]:
-        """The recorded row and texts with new labels; repeats whose reader failed keep their fault."""
-        row = replace(
-            recorded,
-            status=OK,
-            error="",
-            label="",
-            labels=(),
-            metrics={name: value for name, value in recorded.metrics.items() if name != JUDGE_SCORE},
-            usage=self._usage(recorded),
-            started=time.time(),
+    async def _regraded(self, recorded: Row, texts: Texts) -> tuple[Row, Texts]:
+        """Return the recorded row and texts with new labels; repeats whose reader failed keep their fault."""
+        started = time.time()
+        question = Question(
+            id=recorded.id, text=texts.question, category=recorded.category, gold=texts.gold, rubric=texts.rubric
         )
-        question = Question(id=row.id, text=texts.question, category=row.category, gold=texts.gold, rubric=texts.rubric)
         answers, can = repeated(recorded, texts.answers), gradable(recorded, texts.answers)
-        models: list[str] = []
-        labels: list[Label] = []
+        graded: list[Graded] = []
         for repeat, answer in enumerate(answers):
             if can[repeat]:
-                labels.append(await self._grading.label(question, answer, repeat, row, models))
+                graded.append(await self._judge.grade(question, answer, repeat))
             else:
                 reason = texts.reasons[repeat] if repeat < len(texts.reasons) else ""
-                labels.append(Label(value=READER_ERROR, reason=reason))
-        reasons = tuple(label.reason for label in labels)
-        conclude(row, labels)
-        row.models = tuple(dict.fromkeys([*self._read_by(recorded), *models]))
-        return row, replace(texts, answers=answers, reasons=reasons)
-
-    @staticmethod
-    def _usage(recorded: Row) -> dict[str, Usage]:
-        return {stage: usage for stage, usage in recorded.usage.items() if stage != "judge"}
+                graded.append(Graded(Label(value=READER_ERROR, reason=reason)))
+        conclusion = conclude([item.label for item in graded])
+        kept = {name: value for name, value in recorded.metrics.items() if name != JUDGE_SCORE}
+        usage = [(stage, use) for stage, use in recorded.usage.items() if stage != "judge"]
+        models = (name for item in graded for name in item.models)
+        row = replace(
+            recorded,
+            status=conclusion.status,
+            error=conclusion.error,
+            label=conclusion.label,
+            labels=conclusion.labels,
+            metrics=kept | conclusion.metrics,
+            usage=by_stage([*usage, *(use for item in graded for use in item.used)]),
+            started=started,
+            models=tuple(dict.fromkeys([*self._read_by(recorded), *models])),
+        )
+        return row, replace(texts, answers=answers, reasons=tuple(item.label.reason for item in graded))
 
     def _read_by(self, row: Row) -> tuple[str, ...]:
         """What served the reader; where its calls are not recorded, all that served but the recorded judge's."""

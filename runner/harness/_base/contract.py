@@ -12,7 +12,7 @@ from runner.harness._base.checks import checked_scenarios
 from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import PatchReport
 from runner.harness._base.report import Line, Table
-from runner.harness._base.slices import Census, counted, sliced
+from runner.harness._base.slices import Census, census_of, sliced
 from runner.score.labels import ACCURACY
 from runner.types import Hit, Label, Metric, Question, Scenario
 
@@ -167,12 +167,12 @@ class Harness:
 
     def check(self) -> list[str]:
         """Return the lines of ``data check``: counts and every trap met. A benchmark with traps adds its own."""
-        info, counted = self.dataset(), self.census(SliceConfig())
-        by_category = ", ".join(f"{self.category_name(key)} {n}" for key, n in sorted(counted.by_category.items()))
+        info, census = self.dataset(), self.census(SliceConfig())
+        by_category = ", ".join(f"{self.category_name(key)} {n}" for key, n in sorted(census.by_category.items()))
         return [
             f"{info.name} {info.version}".strip() + f", sha256 {info.sha256}, {info.licence or 'no licence stated'}",
-            f"scenarios {counted.scenarios}, events {counted.events}, questions {counted.questions} "
-            f"in {counted.clusters} clusters ({self.cluster})",
+            f"scenarios {census.scenarios}, events {census.events}, questions {census.questions} "
+            f"in {census.clusters} clusters ({self.cluster})",
             f"questions by category: {by_category}",
         ]
 
@@ -206,4 +206,4 @@ class Harness:
         DatasetError
             When two scenarios or two questions share an id.
         """
-        return counted(self.name, self.load(chosen))
+        return census_of(self.name, self.load(chosen))

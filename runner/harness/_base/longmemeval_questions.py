@@ -40,7 +40,7 @@ def rubric_of(kind: str, *, abstain: bool) -> str:
     return _ABSTAIN if abstain else _TEMPLATES.get(kind, _PLAIN)
 
 
-def moment(where: FieldReader, value: object) -> tuple[datetime, bool]:
+def parse_date(where: FieldReader, value: object) -> tuple[datetime, bool]:
     """Read a date, and tell whether the weekday that it names is its own.
 
     Raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,6 +19,8 @@ class Published(Harness):
 
     title: ClassVar[str]  # as its authors call it
     licence: ClassVar[str]
+    # Ids of the published scenarios in their order, where another format of gold patches counts them.
+    published_ids: ClassVar[Sequence[str]] = ()
 
     def verified(self) -> DataFiles:
         """Find the data (download it, if need be) and verify it; cheap the second time.
@@ -42,7 +44,12 @@ class Published(Harness):
         """Return ids that a gold patch may name though a sample leaves them out; called only where a patch needs it."""
         return ()
 
-    def foreign_patch(self, where: str, entry: Mapping[str, Any]) -> Patch | None:
+    def scenario_ids(self) -> Sequence[str]:
+        """Return the ids of the data's scenarios in their order, as :meth:`foreign_patch` takes them."""
+        return self.published_ids
+
+    @classmethod
+    def foreign_patch(cls, where: str, entry: Mapping[str, Any], scenarios: Sequence[str]) -> Patch | None:
         """Read an entry of a gold patch that is in another format than the project's own; ``None``: it is not.
 
         Parameters
@@ -51,6 +58,8 @@ class Published(Harness):
             The entry, for messages.
         entry
             As it was decoded.
+        scenarios
+            Ids in the order of the data.
 
         Raises
         ------
@@ -72,7 +81,9 @@ class Published(Harness):
     @cached_property
     def patches(self) -> GoldPatches:
         """The gold patches of the config, read once."""
-        return read_patches(self.config.patches, self.foreign_patch)
+        return read_patches(
+            self.config.patches, lambda where, entry: self.foreign_patch(where, entry, self.scenario_ids())
+        )
 
     @property
     def described(self) -> str:

@@ -98,7 +98,7 @@ def sliced(
         raise ConfigError([f"slice: leaves no question of {name}; widen slice.categories or slice.scenarios"])
 
 
-def counted(name: str, scenarios: Iterable[Scenario]) -> Census:
+def census_of(name: str, scenarios: Iterable[Scenario]) -> Census:
     """Count scenarios and hash the ids of their questions, in one pass.
 
     Parameters

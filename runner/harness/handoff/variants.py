@@ -30,7 +30,7 @@ _DAY: Final = (8, 19)  # hours in which people work
 _TRIES: Final = 20  # entries looked at for each that is kept
 
 
-def flatten(event: EventSpec, project: str) -> str:
+def prose_of(event: EventSpec, project: str) -> str:
     """Return an event in prose; nothing is left out, whatever its kind.
 
     Parameters
@@ -63,7 +63,7 @@ def flatten(event: EventSpec, project: str) -> str:
 
 def with_actor(event: EventSpec, spec: ScenarioSpec) -> str:
     """Return an event as a store may: who, then what."""
-    return f"{event.actor}: {flatten(event, _project(event, spec))}"
+    return f"{event.actor}: {prose_of(event, _project(event, spec))}"
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _placed(event: EventSpec, project: str) -> _Placed:
             questions=tuple(event.questions),
             next=event.next,
         )
-    text = flatten(event, project)
+    text = prose_of(event, project)
     made = Event(
         id="",
         text=text,

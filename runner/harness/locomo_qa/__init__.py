@@ -27,6 +27,7 @@ from runner.errors import DatasetError
 from runner.harness._base.gold_patches import Patch
 from runner.harness._base.published import Published
 from runner.harness.locomo_qa.audit import audit_patch
+from runner.harness.locomo_qa.conversations import NAMES
 from runner.harness.locomo_qa.data_check import check_lines
 from runner.harness.locomo_qa.format import ADVERSARIAL, CATEGORIES, Conversation, QaItem, parse
 from runner.harness.locomo_qa.score import LOCOMO_F1, PUBLISHED, locomo_f1
@@ -38,6 +39,7 @@ class LocomoQA(Published):
     name = "locomo_qa"
     title = "LoCoMo"
     licence = "CC BY-NC 4.0"
+    published_ids = NAMES
     categories = CATEGORIES
     # Names of the published results and of other harnesses; four maps of the integers are in circulation.
     aliases: ClassVar = {
@@ -137,8 +139,12 @@ class LocomoQA(Published):
     def _published(self) -> dict[str, tuple[str, ...]]:
         return {f"{item.id}/{qa.index}": qa.evidence for item in self._conversations for qa in item.items}
 
-    def foreign_patch(self, where: str, entry: Mapping[str, Any]) -> Patch | None:
-        return audit_patch(where, entry, [conversation.id for conversation in self._conversations])
+    def scenario_ids(self) -> Sequence[str]:
+        return [conversation.id for conversation in self._conversations]
+
+    @classmethod
+    def foreign_patch(cls, where: str, entry: Mapping[str, Any], scenarios: Sequence[str]) -> Patch | None:
+        return audit_patch(where, entry, scenarios)
 
     def patched(self, question: Question) -> Question:
         if question.category == ADVERSARIAL and question.gold.answers:

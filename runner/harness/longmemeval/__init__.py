@@ -177,7 +177,7 @@ class LongMemEval(Published):
         gold = question.gold
         lexical = not gold.abstain and question.category != PREFERENCE
         metrics: dict[str, float | None] = {
-            "token_f1": max(token_f1(answer, item) for item in alternatives(gold.answers)) if lexical else None
+            "token_f1": max(token_f1(answer, item) for item in gold_alternatives(gold.answers)) if lexical else None
         }
         if self.settings.stale_check:
             known = bool(gold.carry and gold.avoid)
@@ -195,7 +195,7 @@ class LongMemEval(Published):
         return check.lines()
 
 
-def alternatives(golds: Sequence[str]) -> list[str]:
+def gold_alternatives(golds: Sequence[str]) -> list[str]:
     """Return gold answers as texts to compare with, each alternative by itself.
 
     >>> alternatives(["7 days. 8 days (including the last day) is also acceptable."])

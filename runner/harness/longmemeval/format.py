@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from runner.data.fields import FieldReader
-from runner.harness._base.longmemeval_questions import ABSTENTION, TYPES, moment
+from runner.harness._base.longmemeval_questions import ABSTENTION, TYPES, parse_date
 
 _MEANT: Final = "a published LongMemEval file"
 _LISTS: Final = ("haystack_session_ids", "haystack_dates", "haystack_sessions", "answer_session_ids")
@@ -96,7 +96,7 @@ def parse(number: int, value: object) -> Instance:
         raise where.fail(f"{len(ids)} session ids, {len(dates)} dates and {len(sessions)} sessions; they must agree")
     if type(item["answer"]) is int:
         met["integer answer"] += 1
-    now, true_day = moment(where.at(", question_date"), item["question_date"])
+    now, true_day = parse_date(where.at(", question_date"), item["question_date"])
     met["weekday that is not the date's"] += not true_day
     history, unresolved = _history(where, ids, dates, sessions, cited, met)
     met["session later than the question"] += sum(session.time > now for session in history)
@@ -135,7 +135,7 @@ def _history(
     wanted = dict.fromkeys(where.at(", answer_session_ids").text(value) for value in cited)
     times = []
     for value in dates:
-        time, true_day = moment(where.at(", haystack_dates"), value)
+        time, true_day = parse_date(where.at(", haystack_dates"), value)
         met["weekday that is not the date's"] += not true_day
         times.append(time)
     met["history not sorted by time in the file"] += times != sorted(times)

@@ -52,7 +52,7 @@ from runner.harness.memoryagentbench.format import MEANT
 from runner.harness.memoryagentbench.history import History, history_of
 from runner.harness.memoryagentbench.movies import Movies, recall, recommended
 from runner.harness.memoryagentbench.rules import answer_given, contains, first_line, matches, published
-from runner.harness.memoryagentbench.source import RowFiles, columns, find
+from runner.harness.memoryagentbench.source import RowFiles, columns_read, find
 from runner.score.lexical import ROUGE_L_F1, ROUGE_L_RECALL, TOKEN_F1, is_abstention, rouge_l
 from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import ABSTAIN, CORRECT, WRONG, Gold, Hit, Label, Metric, Question, Scenario
@@ -136,7 +136,7 @@ class MemoryAgentBench(Published):
         """Yield every chosen row with the name of its scenario, which counts rows of its source."""
         seen: Counter[str] = Counter()
         for file in self._found.paths:
-            for number, value in enumerate(rows(file, columns)):
+            for number, value in enumerate(rows(file, columns_read)):
                 place = f"{file.name}, row {number}"
                 source = mab.source_of(FieldReader(place, MEANT), value)
                 name = f"{re.sub(r'[^A-Za-z0-9_.-]', '', source)[:80]}-{seen[source]}"

@@ -57,7 +57,7 @@ def chats(where: FieldReader, context: str, met: Counter[str]) -> Chats:
         for at, turn in enumerate(item):
             append(", " if at else "[")
             text = repr({key: value for key, value in turn.items() if key != LABEL})
-            turns.setdefault(words(str(turn.get("content", ""))), (length, length + len(text)))
+            turns.setdefault(turn_words(str(turn.get("content", ""))), (length, length + len(text)))
             append(text)
         append("]" if item else "[]")
     append("]" if sessions else "[]")
@@ -80,12 +80,12 @@ def _sessions(where: FieldReader, context: str) -> list[Any] | None:
     return value if is_chat else None
 
 
-def words(text: str) -> str:
+def turn_words(text: str) -> str:
     """Return a turn's words: the lists that are published of one chat differ in white space."""
     return " ".join(text.split())
 
 
-def labelled(where: FieldReader, value: object) -> Iterator[str]:
+def labelled_turns(where: FieldReader, value: object) -> Iterator[str]:
     """Yield the words of every turn below ``value`` that is labelled as holding an answer.
 
     Raises
@@ -97,9 +97,9 @@ def labelled(where: FieldReader, value: object) -> Iterator[str]:
         if value.get(LABEL) not in (True, False, None) or type(value.get(LABEL)) is int:
             raise where.fail(f"{LABEL} is neither true nor false")
         if value.get(LABEL) is True and isinstance(value.get("content"), str):
-            yield words(value["content"])
+            yield turn_words(value["content"])
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for item in value:
-            yield from labelled(where, item)
+            yield from labelled_turns(where, item)
     elif value is not None:
         raise where.fail(f"expected turns, found {kind(value)}")

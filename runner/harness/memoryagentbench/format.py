@@ -18,8 +18,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from runner.data.fields import FieldReader
-from runner.harness._base.longmemeval_questions import ABSTENTION, TYPES, moment
-from runner.harness.memoryagentbench.chats import labelled
+from runner.harness._base.longmemeval_questions import ABSTENTION, TYPES, parse_date
+from runner.harness.memoryagentbench.chats import labelled_turns
 
 RETRIEVAL: Final = "Accurate_Retrieval"
 LEARNING: Final = "Test_Time_Learning"
@@ -217,7 +217,7 @@ def _question(
         now=_now(where, _at(where, metadata, "question_dates", number), text, met),
         type=kind or "",
         abstain=isinstance(name, str) and ABSTENTION in name,
-        evidence=tuple(dict.fromkeys(labelled(where.at(", haystack_sessions"), haystacks[number])))
+        evidence=tuple(dict.fromkeys(labelled_turns(where.at(", haystack_sessions"), haystacks[number])))
         if number < len(haystacks)
         else (),
     )
@@ -251,8 +251,8 @@ def _now(where: FieldReader, value: object, text: str, met: Counter[str]) -> dat
         met["questions of the chats without a date"] += 1
         return None
     here = where.at(", question_dates")
-    now, _ = moment(here, stated[1] if value is None and stated else value)
+    now, _ = parse_date(here, stated[1] if value is None and stated else value)
     met["questions whose text tells another date than the metadata"] += (
-        value is not None and stated is not None and moment(here, stated[1])[0] != now
+        value is not None and stated is not None and parse_date(here, stated[1])[0] != now
     )
     return now

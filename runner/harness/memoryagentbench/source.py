@@ -30,7 +30,7 @@ class RowFiles(DataFiles):
     movies: Path | None = None
 
 
-def columns(names: Sequence[str]) -> list[str]:
+def columns_read(names: Sequence[str]) -> list[str]:
     """Return the columns of a Parquet file that are read."""
     return [name for name in names if name in COLUMNS]
 

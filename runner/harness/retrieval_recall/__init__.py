@@ -31,7 +31,7 @@ from runner.errors import ConfigError, DatasetError
 from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness._base.faults import faults_of
 from runner.harness.retrieval_recall.corpus import memories, read_corpus
-from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled
+from runner.harness.retrieval_recall.queries import EVERYTHING, Labelled, labelled_queries
 from runner.score.retrieval import BEST_COS_RANK, best_cos_rank, profile, profile_metrics, ranked_sources
 from runner.types import Event, Gold, Hit, Question, Scenario
 
@@ -102,7 +102,7 @@ class RetrievalRecall(Harness):
             return self._checked_rows()
 
     def _checked_rows(self) -> list[Labelled]:
-        rows = labelled(self._file.path.name, self._file.content())
+        rows = labelled_queries(self._file.path.name, self._file.content())
         own = [row for row in rows if row.namespace]
         if self.settings.corpus is not None and own:
             raise DatasetError(
@@ -183,7 +183,7 @@ class RetrievalRecall(Harness):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def score_retrieval(self, question: Question, hits: Sequence[Hit]) -> dict[str, float | None]:
-        """Return the profile over keys (of an existing corpus) or sources (of one that was written), and ``best_cos_rank``.
+        """Return the profile over keys (existing corpus) or sources (written corpus), and ``best_cos_rank``.
 
         All are ``None`` for a query without a labelled key that could be found.
         """

@@ -10,7 +10,7 @@ from runner.config import Dataset
 from runner.data.source import DataFiles, locate
 from runner.errors import DatasetError
 from runner.harness._base.faults import advised
-from runner.harness.retrieval_recall.queries import decoded, moment, objects
+from runner.harness.retrieval_recall.queries import decoded, line_objects, parse_time
 from runner.types import Event
 
 _KNOWN: Final = ("key", "text", "time")
@@ -42,7 +42,7 @@ def memories(file: DataFiles) -> tuple[Event, ...]:
     source = Path(file.path).name
     events: list[Event] = []
     lines: dict[str, int] = {}
-    for number, at, row in objects(source, decoded(source, file.content())):
+    for number, at, row in line_objects(source, decoded(source, file.content())):
         at.record(row, _KNOWN, ("key", "text"), "a memory")
         key = at.field("key").text(at.field("key").answer(row["key"])).strip()
         if key in lines:
@@ -50,7 +50,7 @@ def memories(file: DataFiles) -> tuple[Event, ...]:
         lines[key] = number
         when = row.get("time")
         dated = at.field("time")
-        time = None if when is None else moment(dated, dated.text(when))
+        time = None if when is None else parse_time(dated, dated.text(when))
         events.append(Event(id=key, text=at.field("text").text(row["text"]), time=time, kind="note"))
     if not events:
         raise DatasetError(f'{source} holds no memory; it wants a line a memory: {{"key": …, "text": …}}')

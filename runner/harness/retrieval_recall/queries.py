@@ -97,7 +97,7 @@ def decoded(source: str, data: bytes) -> str:
         raise DatasetError(f"{source} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
 
 
-def objects(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, Any]]]:
+def line_objects(source: str, text: str) -> Iterator[tuple[int, FileLine, dict[str, Any]]]:
     """Yield the objects of JSON lines with line number and place; empty lines are skipped.
 
     Raises
@@ -128,7 +128,7 @@ def _one_array(source: str) -> DatasetError:
     return DatasetError(f"{source} is one JSON array; write one object a line, without brackets around them")
 
 
-def labelled(source: str, data: bytes) -> list[Labelled]:
+def labelled_queries(source: str, data: bytes) -> list[Labelled]:
     """Return every row of a file of labelled queries, in order.
 
     Parameters
@@ -146,7 +146,7 @@ def labelled(source: str, data: bytes) -> list[Labelled]:
     text = decoded(source, data)
     if text.lstrip().startswith("["):  # no column of a CSV begins so
         raise _one_array(source)
-    rows = objects(source, text) if text.lstrip().startswith("{") else _csv(source, text)
+    rows = line_objects(source, text) if text.lstrip().startswith("{") else _csv(source, text)
     labels: list[Labelled] = []
     asked: dict[str, int] = {}
     ids: dict[str, int] = {}
@@ -266,10 +266,10 @@ def _one(at: FileLine, row: dict[str, Any], names: Sequence[str]) -> str | None:
 
 
 def _time(at: FileLine, value: object) -> datetime:
-    return moment(at, at.text(value))
+    return parse_time(at, at.text(value))
 
 
-def moment(at: FileLine, text: str) -> datetime:
+def parse_time(at: FileLine, text: str) -> datetime:
     """Return a time of ISO 8601 without a zone; one with a zone as UTC.
 
     Raises

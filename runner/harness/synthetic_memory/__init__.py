@@ -21,7 +21,13 @@ from pydantic import Field, model_validator
 
 from runner.config import Strict, digest
 from runner.harness._base.contract import DatasetInfo, Harness
-from runner.harness.synthetic_memory.generator import CATEGORIES, EVENTS_PER_QUESTION, UNANSWERABLE, VERSION, History
+from runner.harness.synthetic_memory.generator import (
+    CATEGORIES,
+    EVENTS_PER_QUESTION,
+    UNANSWERABLE,
+    VERSION,
+    ScenarioGenerator,
+)
 from runner.score.lexical import TOKEN_F1, token_f1
 from runner.score.retrieval import profile, profile_metrics, ranked_sources
 from runner.types import Hit, Question, Scenario
@@ -58,7 +64,7 @@ class SyntheticMemory(Harness):
     settings: Sizes
 
     def _scenario(self, index: int) -> Scenario:
-        return History(self.settings.seed, index, self.settings.events, self.settings.questions).scenario()
+        return ScenarioGenerator(self.settings.seed, index, self.settings.events, self.settings.questions).scenario()
 
     def read(self) -> Iterator[Scenario]:
         for index in range(self.settings.scenarios):
@@ -69,7 +75,7 @@ class SyntheticMemory(Harness):
         """Hash the settings and small scenarios that use every template: a change of either shows."""
         sha = hashlib.sha256(digest({"generator": VERSION, **self.settings.model_dump()}).encode())
         for index in range(2 * len(CATEGORIES)):
-            sample = History(self.settings.seed, index, EVENTS_PER_QUESTION * 7, 7).scenario()
+            sample = ScenarioGenerator(self.settings.seed, index, EVENTS_PER_QUESTION * 7, 7).scenario()
             sha.update(msgspec.json.encode(_generated(sample)))
         return sha.hexdigest()
 

@@ -22,13 +22,12 @@ unanswerable  as distractor, and nobody ever says it
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runner.harness._base.draw import Draw
+from runner.harness.synthetic_memory.sessions import Sessions
+from runner.harness.synthetic_memory.statements import QuestionGroup, Statement, filled, sentence
 from runner.harness.synthetic_memory.vocabulary import WORDS, Topic
 from runner.types import Event, Gold, Question, Scenario
 
@@ -54,35 +53,14 @@ _RIVALS = 3  # facts of the same kind about other people
 _MENTIONS = 4  # chatter about the person asked for
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A statement before it has a place: who says it, and the words."""
-
-    speaker: str
-    text: str
-
-
-@dataclass
-class QuestionGroup:
-    """The statements of one question. ``evidence`` indexes them; the first ``series`` of them keep their order."""
-
-    category: str
-    statements: list[Statement]
-    evidence: tuple[int, ...]
-    question: Callable[[datetime | None], str]  # of the first evidence's time
-    answers: tuple[str, ...] = ()
-    series: int = 0
-    months: bool = False  # the series is spread over distinct months
-
-
-class History:
+class ScenarioGenerator:
     """One scenario in the making."""
 
     def __init__(self, seed: int, index: int, events: int, questions: int) -> None:
         self._draw = Draw("synthetic_memory", VERSION, seed, index)
         self._index = index
-        self._size = events
-        self._sessions = min(events, max(_OCCURRENCES, min(_MOST_SESSIONS, -(-events // _SESSION_TURNS))))
+        sessions = min(events, max(_OCCURRENCES, min(_MOST_SESSIONS, -(-events // _SESSION_TURNS))))
+        self._sessions = Sessions(self._draw, events, sessions)
         cast = self._draw.shuffled(WORDS.names)[: min(len(WORDS.names), max(8, 2 + events // 10))]
         self._speakers, self._others = cast[:2], cast[2:]
         self._cast = cast
@@ -118,12 +96,12 @@ class History:
         own = person in self._speakers
         speaker = person if own else self._draw.pick(self._speakers)
         forms = {"S": "I", "O": "me", "Z": "my"} if own else {"S": person, "O": person, "Z": f"{person}'s"}
-        return Statement(speaker, _sentence(_fill(template, **forms, **words)))
+        return Statement(speaker, sentence(filled(template, **forms, **words)))
 
     def _mention(self, template: str, person: str, **words: str) -> Statement:
         """Make a statement in which somebody else mentions a person."""
         speakers = [name for name in self._speakers if name != person]
-        return Statement(self._draw.pick(speakers), _sentence(_fill(template, X=person, **words)))
+        return Statement(self._draw.pick(speakers), sentence(filled(template, X=person, **words)))
 
     def _fact(self, person: str, topic: Topic, value: str, templates: Sequence[str] = ()) -> Statement:
         return self._about(self._draw.pick(templates or topic.statements + topic.updates), person, V=value)
@@ -170,7 +148,7 @@ class History:
             *self._rivals(linked, topic),
         ]
         statements += [self._chatter(linked) for _ in range(_MENTIONS)]
-        described = _fill(link.description, A=asker, T=thing)
+        described = filled(link.description, A=asker, T=thing)
         return QuestionGroup("3", statements, (0, 1), _asks(self._draw.pick(topic.questions), P=described), (value,))
 
     def _temporal(self, person: str, topic: Topic) -> QuestionGroup:
@@ -189,7 +167,7 @@ class History:
 
         def question(time: datetime | None) -> str:
             assert time is not None
-            return _fill(routine.question, P=person, M=f"{_MONTHS[time.month - 1]} {time.year}")
+            return filled(routine.question, P=person, M=f"{_MONTHS[time.month - 1]} {time.year}")
 
         return QuestionGroup("4", statements, (right,), question, (values[right],), series=_OCCURRENCES, months=True)
 
@@ -211,42 +189,6 @@ class History:
         statements = self._lures(person, topic, _LURES // 2) + self._rivals(person, topic)
         return QuestionGroup("7", statements, (), _asks(self._draw.pick(topic.questions), P=person))
 
-    # --- placing ---------------------------------------------------------------------------------------------------
-
-    def _bounds(self, session: int) -> tuple[int, int]:
-        return -(-session * self._size // self._sessions), -(-(session + 1) * self._size // self._sessions)
-
-    def _place(self) -> tuple[dict[int, Statement], list[list[int]]]:
-        """Choose a position for every statement of every group; those that must lie in distinct months go first."""
-        taken: dict[int, Statement] = {}
-        places: list[list[int]] = [[] for _ in self._groups]
-
-        def free_position(low: int, high: int) -> int:
-            start = low + self._draw.below(high - low)
-            for position in itertools.chain(range(start, high), range(low, start)):
-                if position not in taken:
-                    return position
-            raise ValueError("no room")  # excluded by EVENTS_PER_QUESTION
-
-        for number in sorted(range(len(self._groups)), key=lambda n: not self._groups[n].months):
-            group = self._groups[number]
-            ordered: list[int] = []
-            sessions = sorted(self._draw.shuffled(range(self._sessions))[: group.series]) if group.months else []
-            for step in range(group.series):
-                bounds = self._bounds(sessions[step]) if group.months else (0, self._size)
-                position = free_position(*bounds)
-                taken[position] = group.statements[step]
-                ordered.append(position)
-            ordered.sort()
-            for position, statement in zip(ordered, group.statements, strict=False):
-                taken[position] = statement
-            for statement in group.statements[group.series :]:
-                position = free_position(0, self._size)
-                taken[position] = statement
-                ordered.append(position)
-            places[number] = ordered
-        return taken, places
-
     def _filler(self, topics: Sequence[Topic], free: dict[str, list[str]]) -> Statement:
         person = self._draw.pick(self._cast)
         topic = self._draw.pick(topics)
@@ -254,25 +196,13 @@ class History:
             return self._chatter(person)
         return self._fact(person, topic, self._draw.pick(free[topic.name]))
 
-    def _starts(self) -> list[datetime]:
-        """Draw when each session starts: the first days of distinct months, a month or two apart."""
-        starts = []
-        month = 12 * 2019 + self._draw.below(36)
-        for _ in range(self._sessions):
-            month += 1 + self._draw.chance(0.3)
-            year, index = divmod(month, 12)
-            starts.append(
-                datetime(year, index + 1, 1 + self._draw.below(7), 8 + self._draw.below(12), self._draw.below(60))
-            )
-        return starts
-
     def scenario(self) -> Scenario:
         """Make the history and its questions."""
-        taken, places = self._place()
-        starts = self._starts()
+        taken, places = self._sessions.placed(self._groups)
+        starts = self._sessions.starts()
         events: list[Event] = []
         for session, start in enumerate(starts):
-            low, high = self._bounds(session)
+            low, high = self._sessions.bounds(session)
             # A session ends within the month in which it starts, however long it is.
             pace = timedelta(seconds=min(40, 20 * 86_400 // max(1, high - low)))
             for position in range(low, high):
@@ -310,24 +240,8 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
-_ARTICLE = re.compile(r"\b([Aa]) (\{[A-Z]\})")
-
-
-def _fill(template: str, **words: str) -> str:
-    """Fill the placeholders of a template, ``a`` turned into ``an`` where the word wants it."""
-
-    def article(match: re.Match[str]) -> str:
-        word = words[match[2][1]].lower()
-        vowel = word[0] in "aeiou" and not word.startswith(("uni", "uku", "eu"))
-        return f"{match[1]}{'n' if vowel else ''} {match[2]}"
-
-    return _ARTICLE.sub(article, template).format(**words)
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _asks(template: str, **words: str) -> Callable[[datetime | None], str]:
-    text = _fill(template, **words)
+    text = filled(template, **words)
     return lambda _time: text

@@ -12,9 +12,8 @@ from runner import harness as harnesses
 from runner.config import HarnessConfig, SliceConfig, conf_dir, own_path
 from runner.errors import DatasetError, UsageError
 from runner.harness._base.faults import faults_of
-from runner.harness._base.gold_patches import Patch, read_patches
-from runner.harness.locomo_qa.audit import audit_patch
-from runner.harness.locomo_qa.conversations import BENCHMARK, NAMES
+from runner.harness._base.gold_patches import ForeignPatch, Patch, read_patches
+from runner.harness._base.published import Published
 from runner.imports._shared.instrument import Benchmark
 from runner.imports._shared.join import ImportedQuestion
 from runner.record.instrument import UNKNOWN
@@ -38,10 +37,7 @@ def apply_patches(
         When a patch cannot be read, was written for other data, or gives an answer that nobody graded against.
     """
     with faults_of(about.name):
-        if about.name == BENCHMARK:
-            patches = read_patches(files, lambda where, entry: audit_patch(where, entry, NAMES))
-        else:
-            patches = read_patches(files)
+        patches = read_patches(files, _foreign_patches(about.name))
     by_id = {item.id: item for item in questions}
     flags: dict[str, str] = {}
     for key, patch in patches.by_id.items():
@@ -53,6 +49,14 @@ def apply_patches(
     beyond = len(patches.by_id) - len(flags)
     lines = [*report.lines(), *([f"{beyond} patches name questions that were not imported"] if beyond else [])]
     return flags, patches.sha256, lines
+
+
+def _foreign_patches(name: str) -> ForeignPatch:
+    """Return the reader of another format of gold patches that a benchmark has, counting its published scenarios."""
+    kind = harnesses.find(name) if name in harnesses.names() else None
+    if kind is None or not issubclass(kind, Published):
+        return lambda *_: None
+    return lambda where, entry: kind.foreign_patch(where, entry, kind.published_ids)
 
 
 def _flag(patch: Patch, item: ImportedQuestion) -> str:

@@ -21,6 +21,7 @@ from runner.record import instrument as instruments
 from runner.record.files import CensusCounts, HarnessFacts, Instrument
 from runner.record.id_set import IdSet
 from runner.record.rundir import FORMAT
+from runner.score.labels import ACCURACY
 
 IMPORTED: Final = "imported"  # a system, a provider, and the name of a benchmark that no format tells
 _TOLD: Final = ("name", "synthetic", "cluster", "categories", "comparable", "headline")  # of a harness, by results
@@ -123,7 +124,7 @@ def instrument(
             cluster=about.cluster,
             categories=about.categories,
             comparable=about.comparable,
-            headline="accuracy_abstain_wrong",
+            headline=ACCURACY,
         ),
         census=CensusCounts(
             questions=len(questions),

@@ -12,15 +12,14 @@ from runner.config import load
 from runner.data.fields import slug
 from runner.data.result_file import ResultFile, open_result_file
 from runner.errors import DatasetError, Remedy, UsageError
+from runner.experiment.grade import conclude
 from runner.imports import Format, Results
 from runner.imports._shared.findings import findings, list_counts, list_unknown
 from runner.imports._shared.gold import apply_patches, compare_dataset
 from runner.imports._shared.instrument import IMPORTED, Benchmark, describe_benchmark, instrument
 from runner.imports._shared.join import ImportedQuestion, join_answers
 from runner.record.files import Instrument
-from runner.safe import mask
-from runner.stats.agreement import majority_label
-from runner.types import JUDGE_UNPARSEABLE, LABELS, Gold, Row, Texts
+from runner.types import JUDGE_UNPARSEABLE, LABELS, Gold, Label, Row, Texts
 
 _ADVICE: Final = {
     Remedy.AGAIN: "; export it again",
@@ -158,19 +157,19 @@ def _require_labels(arm: Results, questions: Sequence[ImportedQuestion]) -> None
 
 
 def _row(item: ImportedQuestion, flag: str | None) -> Row:
-    row = Row(
+    pairs = zip(item.labels, item.reasons, strict=True)
+    conclusion = conclude([Label(value=value, reason=reason) for value, reason in pairs])
+    return Row(
         id=item.id,
         scenario=item.cluster,
         cluster=item.cluster,
         category=item.category,
-        labels=tuple(item.labels),
+        status=conclusion.status,
+        error=conclusion.error[:500],
+        label=conclusion.label,
+        labels=conclusion.labels,
         flags=(flag,) if flag else (),
     )
-    if set(item.labels) & set(LABELS):
-        row.label = majority_label(item.labels)
-    else:
-        row.status, row.error = item.labels[-1], mask(item.reasons[-1])[:500]
-    return row
 
 
 def _texts(item: ImportedQuestion) -> Texts:

@@ -48,14 +48,14 @@ class Width(Exportable):
 
 
 @dataclass(frozen=True)
-class Rule:
+class Thresholds:
     """The settings of the gate that the rows are judged by; shares, not points."""
 
     min_delta: float = 0.0
     band: float = DEFAULT_BAND
 
 
-PLAIN: Final = Rule()
+PLAIN: Final = Thresholds()
 
 
 def is_feasible(design: Design) -> bool:
@@ -63,7 +63,7 @@ def is_feasible(design: Design) -> bool:
     return design.n <= MOST_PAIRS and design.clusters <= MOST_CLUSTERS
 
 
-def width_table(design: Design, assumed: Assumed, effect: float, rule: Rule = PLAIN) -> list[Width]:
+def width_table(design: Design, assumed: Assumed, effect: float, rule: Thresholds = PLAIN) -> list[Width]:
     """The rows for a design: one question, no difference, what passes and what does not, and the effect asked about.
 
     Parameters
@@ -106,7 +106,7 @@ def width_table(design: Design, assumed: Assumed, effect: float, rule: Rule = PL
     return sorted([*rows[: len(asked)], *edge], key=_order)
 
 
-def width(design: Design, wins: int, losses: int, rule: Rule = PLAIN, *, icc: float = 0.0) -> Width:
+def width(design: Design, wins: int, losses: int, rule: Thresholds = PLAIN, *, icc: float = 0.0) -> Width:
     """Return one row of the table.
 
     Raises
@@ -136,7 +136,7 @@ def _split(discordant: int, net: int, n: int) -> tuple[int, int]:
     return (total + net) // 2, (total - net) // 2
 
 
-def _judged(asked: list[_Asked], counts: Floats, icc: float, design: Design, rule: Rule) -> list[Width]:
+def _judged(asked: list[_Asked], counts: Floats, icc: float, design: Design, rule: Thresholds) -> list[Width]:
     rows, codes = [], np.repeat(np.arange(counts.size), counts.astype(np.int64))
     for _, wins, losses, close in asked:
         rows.append(packed(wins, losses, design.n) if close else laid_out(wins, losses, counts, icc))
@@ -155,7 +155,7 @@ def _judged(asked: list[_Asked], counts: Floats, icc: float, design: Design, rul
     ]
 
 
-def _near(discordant: int, design: Design, icc: float, rule: Rule) -> list[int]:
+def _near(discordant: int, design: Design, icc: float, rule: Thresholds) -> list[int]:
     """Net differences about the one that should just pass, by the normal interval, widened as the rule widens it."""
     inflation = design_effect(max(1.0, design.cluster_size), icc)
     guess = rule.min_delta * design.n + 1.96 * (design.factor() or 1.0) * math.sqrt(discordant * inflation)
@@ -165,7 +165,7 @@ def _near(discordant: int, design: Design, icc: float, rule: Rule) -> list[int]:
 
 
 def _edge(
-    nets: list[int], rows: list[Width], discordant: int, counts: Floats, icc: float, design: Design, rule: Rule
+    nets: list[int], rows: list[Width], discordant: int, counts: Floats, icc: float, design: Design, rule: Thresholds
 ) -> list[Width]:
     """The smallest difference that passes at this discordance, and the one below it that does not."""
     least, most = (-discordant if rule.min_delta < 0 else discordant % 2), discordant

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runner.stats.export import Exportable
 from runner.stats.planning.design import GUESSED, USUAL, Assumed, Design, Goal
-from runner.stats.planning.intervals import Rule, Width, is_feasible, width_table
+from runner.stats.planning.intervals import Thresholds, Width, is_feasible, width_table
 from runner.stats.planning.sample_size import EFFECTS, Needed, detectable, needed
 from runner.stats.verdict import DEFAULT_BAND
 
@@ -93,7 +93,7 @@ def outlook(
     why = design.why_undecidable
     if detects is None and not why:
         why = f"arms that disagree on {assumed.discordance:.1%} of the questions cannot differ by enough"
-    rule = Rule(goal.min_delta, band)
+    rule = Thresholds(goal.min_delta, band)
     return Outlook(
         n=design.n,
         clusters=design.clusters,

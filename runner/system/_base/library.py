@@ -68,7 +68,7 @@ class LibrarySystem(MemorySystem, Generic[S]):
     def drop(self, store: S) -> None:
         """Leave nothing of a store."""
 
-    def held(self, store: S, ids: frozenset[str]) -> frozenset[str] | None:
+    def held_events(self, store: S, ids: frozenset[str]) -> frozenset[str] | None:
         """Return those of these written events that a memory of the store came from; ``None`` when it cannot tell."""
         return None
 
@@ -109,7 +109,7 @@ class LibrarySystem(MemorySystem, Generic[S]):
     async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
         space = self._spaces.written(ns, SearchError)
         asked = frozenset(space.ids.intersection(events))
-        return asked if space.store is None else self.held(space.store, asked)
+        return asked if space.store is None else self.held_events(space.store, asked)
 
     async def erase(self, ns: str) -> None:
         await self._let_go(ns, SystemFault)

@@ -48,7 +48,7 @@ def hits_of(answer: Any, paths: HitPaths) -> tuple[Hit, ...]:
     items = answer if paths.at is None else at(answer, paths.at)
     if not isinstance(items, list):
         where = f"hits.at: '{paths.at}'" if paths.at is not None else "the answer"
-        raise BridgeError(f"{where} is not a list of hits; {_found(answer, items, paths.at)}")
+        raise BridgeError(f"{where} is not a list of hits; {_what_stands_there(answer, items, paths.at)}")
     return tuple(_hit(item, f"hit {place}", paths) for place, item in enumerate(items, start=1))
 
 
@@ -125,7 +125,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _found(answer: Any, items: Any, path: str | None) -> str:
+def _what_stands_there(answer: Any, items: Any, path: str | None) -> str:
     if path is not None and items is None:
         return f"the answer is {described(answer)}"
     return f"it is {described(items)}"

@@ -62,12 +62,12 @@ def fill(value: Any, values: Mapping[str, Any]) -> Any:
 def fill_text(template: str, values: Mapping[str, Any], escape: Callable[[str], str] = str) -> str:
     """A text with its placeholders filled by text."""
 
-    def put(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         if match[1]:
             return "{" + match[1] + "}"
         return escape(_text(values[match[2]])) if match[2] in values else match[0]
 
-    return _PLACEHOLDER.sub(put, template)
+    return _PLACEHOLDER.sub(replacement, template)
 
 
 def url_part(text: str) -> str:

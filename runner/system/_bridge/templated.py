@@ -70,7 +70,7 @@ class TemplatedBridge(Bridge):
             return {"ns": ns, **event_values(events[0])}
         return {"ns": ns, "events": [fill(item, {**event_values(event), **self._knobs}) for event in events]}
 
-    async def _explained(self, request: Awaitable[T]) -> T:
+    async def _with_server_end(self, request: Awaitable[T]) -> T:
         """Return the answer to a request; a failure also says how the arm's own server ended."""
         try:
             return await request
@@ -79,7 +79,7 @@ class TemplatedBridge(Bridge):
                 raise BridgeError(f"{trouble}; {self._host.why}") from None
             raise
 
-    def _driven(self, *, asks: bool, starts: bool) -> dict[str, bool]:
+    def _implied_capabilities(self, *, asks: bool, starts: bool) -> dict[str, bool]:
         """Return the capabilities that follow from how the arm drives the system.
 
         Parameters

@@ -136,13 +136,13 @@ class RewritingSystem(MemorySystem):
     async def search(self, ns: str, query: Query) -> Retrieval:
         found = await self.inner.search(ns, query)
         space = self._spaces.get(ns) or _Rewritten()
-        hits = tuple(self._cited(space, hit) for hit in found.hits)
+        hits = tuple(self._with_sources(space, hit) for hit in found.hits)
         return structs.replace(found, hits=hits, notes=(*found.notes, *self._flags(space)))
 
     async def ask(self, ns: str, query: Query) -> Answer:
         answer = await self.inner.ask(ns, query)
         space = self._spaces.get(ns) or _Rewritten()
-        hits = None if answer.hits is None else tuple(self._cited(space, hit) for hit in answer.hits)
+        hits = None if answer.hits is None else tuple(self._with_sources(space, hit) for hit in answer.hits)
         return structs.replace(answer, hits=hits, notes=(*answer.notes, *self._flags(space)))
 
     async def holds(self, ns: str, events: Sequence[str]) -> frozenset[str] | None:
@@ -157,7 +157,7 @@ class RewritingSystem(MemorySystem):
     def _flags(self, space: _Rewritten) -> list[str]:
         return [f"ingest_{self.rewrite.mode}", *([CACHED] if space.ids and not space.calls else [])]
 
-    def _cited(self, space: _Rewritten, hit: Hit) -> Hit:
+    def _with_sources(self, space: _Rewritten, hit: Hit) -> Hit:
         """The hit with the events behind its notes as sources."""
         if hit.sources is None or self.rewrite.mode == "digest":
             return structs.replace(hit, sources=None)

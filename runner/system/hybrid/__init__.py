@@ -180,7 +180,7 @@ class Hybrid(VectorSystem):
         scores = zip(ranked, shown, strict=True)
         found = within((hit_of(store.events[at], score, float(similar[at])) for at, score in scores), query)
         found = structs.replace(found, cached=reused > 0)
-        return self._gated(found, question) if self.knobs.min_overlap else found
+        return self._unless_unrelated(found, question) if self.knobs.min_overlap else found
 
     def _fused(
         self,
@@ -218,7 +218,7 @@ class Hybrid(VectorSystem):
             fused = np.where(away == 0.0, fused * _BOOST, fused)
         return fused
 
-    def _gated(self, found: Retrieval, question: str) -> Retrieval:
+    def _unless_unrelated(self, found: Retrieval, question: str) -> Retrieval:
         """Abstain when no hit shares enough of the question's content words."""
         asked = set(stems([question])[0])
         if not asked or not found.hits:

@@ -94,7 +94,7 @@ class McpSystem(TemplatedBridge):
             code=build_of(started) if started is not None else None,
             given={
                 **({"namespaces": True} if settings.one_per_scenario else {}),
-                **self._driven(asks=settings.ask is not None, starts=started is not None),
+                **self._implied_capabilities(asks=settings.ask is not None, starts=started is not None),
             },
             extra={
                 "protocol": about["protocol"],
@@ -201,7 +201,7 @@ class McpSystem(TemplatedBridge):
 
     async def _call(self, session: Session, name: str, step: ToolCall, values: Mapping[str, Any]) -> Any:
         arguments = fill(step.arguments, {**values, **self._knobs})
-        return await self._explained(session.call(step.tool, arguments, self.settings.timeouts.seconds(name)))
+        return await self._with_server_end(session.call(step.tool, arguments, self.settings.timeouts.seconds(name)))
 
 
 def _query_values(ns: str, query: Query) -> dict[str, Any]:

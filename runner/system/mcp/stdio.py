@@ -64,7 +64,7 @@ async def stdio(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterat
                 yield reads, writes
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _part(served, listening)
+                    await _disconnect(served, listening)
                 tasks.cancel_scope.cancel()
     finally:
         listening.cancel()
@@ -72,7 +72,7 @@ async def stdio(served: ArmProcess, ended: Callable[[str], None]) -> AsyncIterat
             stream.close()
 
 
-async def _part(served: ArmProcess, listening: asyncio.Task[None]) -> None:
+async def _disconnect(served: ArmProcess, listening: asyncio.Task[None]) -> None:
     """Close its stdin, wait a little, then kill what is left."""
     await served.child.close_stdin()
     await asyncio.wait((listening,), timeout=_PARTING_S if served.child.code is None else 0.1)

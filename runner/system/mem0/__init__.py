@@ -145,10 +145,10 @@ class Mem0(Embedding, LibrarySystem[Store]):
             }
         )
         embedding = EmbeddingHook(self.embedder, self._size)
-        memory.embedding_model = embedding.made()
+        memory.embedding_model = embedding.as_embedding()
         model = ModelHook(self._model_client, self._loop) if self._model_client is not None else None
         if model is not None:
-            memory.llm = model.made()
+            memory.llm = model.as_llm()
         return Store(memory, embedding, model)
 
     def put(self, store: Store, ns: str, events: Sequence[Event]) -> Prepared:
@@ -199,7 +199,7 @@ class Mem0(Embedding, LibrarySystem[Store]):
         key = sources[0] if not self.ingest.infer and sources else hashlib.sha256(text.encode()).hexdigest()[:16]
         return Hit(key=key, text=text, score=float(item["score"]), sources=sources or None)
 
-    def held(self, store: Store, ids: frozenset[str]) -> frozenset[str]:
+    def held_events(self, store: Store, ids: frozenset[str]) -> frozenset[str]:
         return ids & store.events
 
     def drop(self, store: Store) -> None:

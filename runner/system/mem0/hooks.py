@@ -97,7 +97,7 @@ class EmbeddingHook:
             self._failed = error
             raise
 
-    def made(self) -> Any:
+    def as_embedding(self) -> Any:
         """An object of mem0's own class."""
         from mem0.configs.embeddings.base import BaseEmbedderConfig
         from mem0.embeddings.base import EmbeddingBase
@@ -155,7 +155,7 @@ class ModelHook:
             raise IngestError("mem0: this version builds its prompt in another way; install mem0ai 2.2")
         return {**message, "content": text}
 
-    def made(self) -> Any:
+    def as_llm(self) -> Any:
         """An object of mem0's own class."""
         from mem0.llms.base import LLMBase
 

@@ -24,7 +24,7 @@ from runner.harness.handoff.lint import errors, notes
 from runner.harness.handoff.scenario_file import FAMILIES, PHRASES, EventSpec, ScenarioSpec
 from runner.harness.handoff.scenario_folder import spec_of
 from runner.harness.handoff.score import collapsed, score_text
-from runner.harness.handoff.variants import SETS, flatten, with_actor
+from runner.harness.handoff.variants import SETS, prose_of, with_actor
 from runner.types import KINDS, Checkpoint
 
 FILES = sorted(SHIPPED.glob("*.yaml"))
@@ -226,15 +226,15 @@ def test_an_event_in_prose():
         next="measure",
         text="Tired.",
     )
-    assert flatten(event, "garden") == (
+    assert prose_of(event, "garden") == (
         "[garden] Checkpoint. Task: Stop the leak. Decided: keep the pump. "
         "Ruled out, did not work: new seal, drips again; more glue. Open questions: who pays? Next: measure. Tired."
     )
     doc = {"time": "2026-03-02 10:14", "actor": "mira", "kind": "doc", "text": "Ask first."}
-    assert flatten(EventSpec(**doc, title="Rules"), "") == "Document 'Rules': Ask first."
-    assert flatten(EventSpec(**doc), "x") == "[x] Document: Ask first."
-    assert flatten(EventSpec(**{**doc, "kind": "message"}), "x") == "[x] Ask first."
-    assert flatten(EventSpec(**{**doc, "kind": "commit"}), "") == "Commit: Ask first."
+    assert prose_of(EventSpec(**doc, title="Rules"), "") == "Document 'Rules': Ask first."
+    assert prose_of(EventSpec(**doc), "x") == "[x] Document: Ask first."
+    assert prose_of(EventSpec(**{**doc, "kind": "message"}), "x") == "[x] Ask first."
+    assert prose_of(EventSpec(**{**doc, "kind": "commit"}), "") == "Commit: Ask first."
 
 
 def test_structured_fields_are_filled_as_well(suite):

@@ -12,7 +12,7 @@ import pytest
 from runner.config import HarnessConfig, ModelConfig, SliceConfig
 from runner.errors import ConfigError, DatasetError
 from runner.harness import build
-from runner.harness.longmemeval import LongMemEval, alternatives
+from runner.harness.longmemeval import LongMemEval, gold_alternatives
 from runner.llm import Request
 from runner.llm.judge import Judge
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Completion, Hit, Question
@@ -169,7 +169,7 @@ def test_answers_as_text_and_as_alternatives(harness_of) -> None:
     ],
 )
 def test_alternatives_of_a_gold(gold: str, found: list[str]) -> None:
-    assert alternatives([gold]) == found
+    assert gold_alternatives([gold]) == found
 
 
 def test_traps_are_counted(harness_of) -> None:

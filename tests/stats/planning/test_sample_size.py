@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from runner.errors import UsageError
 from runner.stats.paired import judge_pairs
 from runner.stats.planning.design import Assumed, Design, Goal
-from runner.stats.planning.intervals import Rule, Width, width, width_table
+from runner.stats.planning.intervals import Thresholds, Width, width, width_table
 from runner.stats.planning.layout import laid_out, packed
 from runner.stats.planning.outlook import outlook
 from runner.stats.planning.power import intraclass_correlation, pairs_needed
@@ -169,7 +169,7 @@ def test_rows_of_a_table() -> None:
 
 
 def test_readings_are_those_of_the_gate_itself() -> None:
-    design, rule = Design(120, 12), Rule(min_delta=-0.05, band=0.02)
+    design, rule = Design(120, 12), Thresholds(min_delta=-0.05, band=0.02)
     row = width(design, 12, 9, rule, icc=0.1)
     deltas = laid_out(12, 9, design.counts(), 0.1)
     clusters = np.repeat(np.arange(12), 10)

@@ -154,7 +154,7 @@ def test_what_is_no_ranking_says_so() -> None:
 
 
 def test_no_row_of_a_replay_overshoots_the_budget_that_a_reader_has() -> None:
-    from runner.experiment.recall_budget import deliver
+    from runner.experiment.recall_budget import cut_to_budget
 
     async def session() -> None:
         from datetime import datetime
@@ -166,7 +166,7 @@ def test_no_row_of_a_replay_overshoots_the_budget_that_a_reader_has() -> None:
             await system.write("a", events)
             for room in (60, 200, 333):
                 found = await system.search("a", Query(text="word", k=None, max_chars=room))
-                delivered = deliver(found.hits, None, room)
+                delivered = cut_to_budget(found.hits, None, room)
                 assert delivered.flags == ()
                 assert len(delivered.text) <= room
             await system.close()
