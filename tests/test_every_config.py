@@ -13,6 +13,7 @@ from runner import system as systems
 from runner.cli._words import overrides
 from runner.cli.run import compose, expand
 from runner.config import load
+from runner.errors import ConfigError
 from tests.conftest import ROOT
 
 CONF = ROOT / "conf"
@@ -59,3 +60,37 @@ def test_shipped_defaults_are_the_models_defaults() -> None:
     composed = compose(["+arm=no_memory"])
     assert composed["run"] == RunConfig().model_dump()
     assert load(composed).axis == "recall"
+
+
+@pytest.mark.parametrize(
+    ("stated", "words", "limit", "max_chars"),
+    [
+        ("", (), 10, None),
+        ("", ("budget=top8",), 8, 3000),
+        ("", ("budget=top8", "budget.limit=9"), 9, 3000),
+        ("", ("budget=top8", "arm.recall.limit=5"), 5, 3000),
+        ("recall: {}", ("budget=top8",), 8, 3000),
+        ("recall: {limit: 3}", ("budget=top8",), 3, 3000),
+        ("recall: {limit: null, max_chars: 70}", ("budget=top8",), None, 70),
+    ],
+)
+def test_an_arm_recalls_what_the_budget_allows(
+    tmp_path: Path, stated: str, words: tuple[str, ...], limit: int | None, max_chars: int | None
+) -> None:
+    (tmp_path / "arm").mkdir()
+    (tmp_path / "arm" / "own.yaml").write_text(f"name: own\nsystem: bm25\n{stated}\n", encoding="utf-8")
+    given = ["+arm=own", *words, "--config-dir", str(tmp_path)]
+    assert overrides.checked(given, ()) == given
+    (job,) = expand(given)
+    recall = load(compose(job, [tmp_path])).arm.recall
+    assert (recall.limit, recall.max_chars, recall.mode) == (limit, max_chars, "default")
+
+
+@pytest.mark.parametrize("key", ["name", "system"])
+def test_an_arm_without_a_name_or_a_system_is_told_so(tmp_path: Path, key: str) -> None:
+    (tmp_path / "arm").mkdir()
+    stated = {"name": "own", "system": "bm25"}
+    del stated[key]
+    (tmp_path / "arm" / "own.yaml").write_text("".join(f"{name}: {value}\n" for name, value in stated.items()))
+    with pytest.raises(ConfigError, match=f"^arm.{key}: is missing$"):
+        load(compose(["+arm=own"], [tmp_path]))

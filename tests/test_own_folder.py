@@ -31,7 +31,7 @@ class Last(EmbeddedSystem):
 
 SYSTEM = Last
 '''
-ARM = "name: {name}\nsystem: {system}\nrecall:\n  limit: ${{budget.limit}}\n  max_chars: ${{budget.max_chars}}\n"
+ARM = "name: {name}\nsystem: {system}\n"
 SMALL = ("harness.settings.scenarios=40", "harness.settings.questions=2")
 
 

@@ -171,7 +171,8 @@ def plain(config: DictConfig) -> dict[str, Any]:
     """
     try:
         recorded = OmegaConf.select(config, "run.from")
-        values = OmegaConf.to_container(config, resolve=True, throw_on_missing=not recorded)
+        values = OmegaConf.to_container(config, resolve=True)
+        missing = OmegaConf.missing_keys(config)
     except OmegaConfBaseException as error:
         raise ConfigError(_told(error)) from None
     assert isinstance(values, dict)
@@ -179,13 +180,18 @@ def plain(config: DictConfig) -> dict[str, Any]:
     plain = {str(key): value for key, value in values.items()}
     if "experiment" in plain:
         raise ConfigError([f"experiment: {_GLOBAL}"])
-    if not recorded:
-        return plain
-    from runner.experiment.regrade.source import stands_in
+    if recorded:
+        from runner.experiment.regrade.source import stands_in
 
-    if plain.get("arm") == "???":  # the recorded run has one
-        del plain["arm"]
-    return stands_in(plain)
+        if {"arm.name", "arm.system"} <= missing:  # none was chosen: the recorded run has one
+            del plain["arm"]
+        return stands_in(plain)
+    unknown = sorted(missing - {"arm.name", "arm.system"})
+    if unknown:
+        raise ConfigError([f"Missing mandatory value: {key}" for key in unknown])
+    for key in missing:
+        del plain["arm"][key.removeprefix("arm.")]
+    return plain
 
 
 def _task(config: DictConfig) -> int:

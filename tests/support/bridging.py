@@ -140,10 +140,9 @@ def opened(arm: ArmConfig) -> tuple[MemorySystem, Provenance]:
 
 def arm_file(folder: Path, name: str, system: str, settings: dict[str, Any], **more: Any) -> Path:
     """An arm in a folder of a person's own, by YAML alone."""
-    recall = {"limit": "${budget.limit}", "max_chars": "${budget.max_chars}"}
     path = folder / "arm" / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump({"name": name, "system": system, "recall": recall, "settings": settings, **more}))
+    path.write_text(yaml.safe_dump({"name": name, "system": system, "settings": settings, **more}))
     return path
 
 
