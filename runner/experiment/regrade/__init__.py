@@ -22,6 +22,7 @@ from runner.errors import ConfigError, Refused, RunnerError
 from runner.experiment.execute import Outcome, carried_out, noted
 from runner.experiment.grade import Graded, JudgeGrader, conclude
 from runner.experiment.instrument import judge_rows, same_instrument
+from runner.experiment.problems import Problems
 from runner.experiment.regrade.source import Recorded, counted, gradable, open_recorded, repeated, sampled
 from runner.experiment.session import Observer, RunSession
 from runner.experiment.stop import stop_signals
@@ -76,17 +77,10 @@ def prepare(experiment: Experiment) -> Regrade:
         raise ConfigError(
             ["judge=rule: a benchmark's rule grades in the run itself; run.from wants a judge (judge=gpt-4.1)"]
         )
-    problems: list[str] = []
-    try:
-        judge = Judge(experiment.judge, source.instrument.harness.rubrics)
-    except ConfigError as error:
-        problems += error.problems
-    try:
-        prices = Prices.load(experiment.run.prices)
-    except ConfigError as error:
-        problems += error.problems
-    if problems:
-        raise ConfigError(problems)
+    problems = Problems()
+    judge = problems.attempt(Judge, experiment.judge, source.instrument.harness.rubrics)
+    prices = problems.attempt(Prices.load, experiment.run.prices)
+    problems.check()
     ids = sampled(source, experiment.run.sample, experiment.run.seed)
     return Regrade(experiment, source, judge, prices, ids, _instrument(experiment, source, judge, ids))
 
