@@ -10,7 +10,6 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -107,9 +106,7 @@ def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Seq
     return replace(recorded, format=FORMAT, runner=runner.__version__, rows=rows, fakes=fakes, census=census)
 
 
-def execute(
-    run: RunDir, ready: Regrade, observer: Observer, *, cache_dir: Path | None = None, retry_errors: bool = False
-) -> Outcome:
+def execute(run: RunDir, ready: Regrade, observer: Observer, *, retry_errors: bool = False) -> Outcome:
     """Grade what is left of a claimed run directory, then write its summary.
 
     Raises
@@ -119,7 +116,6 @@ def execute(
     RunnerError
         The reason why the run stopped, after everything that was finished is on disk.
     """
-    del cache_dir  # a judge needs none; the other kind of run does
     return carried_out(run, lambda: _session(run, ready, observer, retry_errors))
 
 
