@@ -85,16 +85,16 @@ def start(run: RunDir, values: dict[str, Any], *, to_the_end: bool = False) -> i
 
 def _require_sweep(run: RunDir, experiment: Experiment) -> None:
     if experiment.run.stop_when_decided and not experiment.run.from_ and not is_sweep(run.path.parent):
-        from runner.early_stop.watch import alone
+        from runner.early_stop.watch import single_run_problem
 
-        raise ConfigError([alone()])
+        raise ConfigError([single_run_problem()])
 
 
 def _caution(experiment: Experiment, ready: Any) -> str | None:
     """What so few clusters mean for an arm that is to stop when it is decided."""
     if not experiment.run.stop_when_decided or experiment.run.from_:
         return None
-    from runner.early_stop.watch import caution as of_clusters
+    from runner.early_stop.watch import too_few_clusters as of_clusters
 
     return of_clusters(ready.census.clusters, ready.harness.cluster)
 
