@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from runner import harness as harnesses
 from runner import system as systems
 from runner.calibration import file, probes, templates
-from runner.calibration.reader_wording import READER, TEMPLATES, Rephrasing
-from runner.calibration.session import Setup
+from runner.calibration.reader_wording import READER, TEMPLATES, ReaderWording
+from runner.calibration.session import PreparedCalibration
 from runner.config import ArmConfig, Experiment
-from runner.errors import ConfigError, UsageError
+from runner.errors import UsageError
 from runner.experiment.instrument import instrument
 from runner.experiment.prepare import PreparedExperiment
+from runner.experiment.problems import Problems
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.system import Provenance
 
 
-def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES, seed: int = 7) -> Setup:
+def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES, seed: int = 7) -> PreparedCalibration:
     """Look everything up, check it, and build the probes.
 
     Parameters
@@ -26,11 +25,11 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
     experiment
         Its judge, harness, slice and ``run.repeats``; its reader only where that words the probes. The arm is not used.
     per_kind
-        Probes a kind.
+        Probes of each kind.
     phrasing
         ``templates`` or ``reader``.
     seed
-        Of every choice.
+        Of every random choice.
 
     Raises
     ------
@@ -39,15 +38,8 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
     DatasetError, UsageError
         When the data is not there or holds nothing to probe.
     """
-    problems: list[str] = []
-
-    def attempt(build: Any, *args: Any) -> Any:
-        try:
-            return build(*args)
-        except ConfigError as error:
-            problems.extend(error.problems)
-            return None
-
+    problems = Problems()
+    attempt = problems.attempt
     if per_kind < 1 or per_kind > 1_000_000:
         raise UsageError(f"--probes {per_kind}: give 1 to 1,000,000 probes a kind")
     for role, model in (("judge", experiment.judge), *([("reader", experiment.reader)] if phrasing == READER else [])):
@@ -55,19 +47,18 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
             why = (
                 "a judge is what is calibrated" if role == "judge" else "--phrasing reader asks one to word the probes"
             )
-            problems.append(f"{role}={model.name}: {why}; choose a model ({role}=gpt-4.1)")
+            problems.lines.append(f"{role}={model.name}: {why}; choose a model ({role}=gpt-4.1)")
     harness = attempt(harnesses.build, experiment.harness)
     judge = attempt(Judge, experiment.judge, harness.rubrics if harness else ())
-    rephrasing = attempt(Rephrasing, experiment.reader) if phrasing == READER else None
+    rephrasing = attempt(ReaderWording, experiment.reader) if phrasing == READER else None
     prices = attempt(Prices.load, experiment.run.prices)
-    if problems:
-        raise ConfigError(list(dict.fromkeys(problems)))
+    problems.check()
     dataset, census = harness.dataset(), harness.census(experiment.slice)
-    planned = probes.plan(harness, experiment.slice, per_kind, seed)
+    planned = probes.plan_probes(harness, experiment.slice, per_kind, seed)
     system = systems.build(ArmConfig(name="no_memory", system="none"))
     ready = PreparedExperiment(experiment, harness, system, None, judge, None, prices, dataset, census)
-    told = instrument(ready, Provenance(build="none")).rows
-    rows = {name: told[name] for name in ("dataset.version", *file.ROWS)}
+    recorded = instrument(ready, Provenance(build="none")).rows
+    rows = {name: recorded[name] for name in ("dataset.version", *file.ROWS)}
     header = file.empty(
         source="probes",
         judge=experiment.judge.name,
@@ -86,4 +77,4 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
             **(rephrasing.record() if rephrasing else {"by": TEMPLATES, "templates": templates.TEMPLATES_SHA256})
         ),
     )
-    return Setup(experiment, judge, rephrasing, prices, planned, header)
+    return PreparedCalibration(experiment, judge, rephrasing, prices, planned, header)

@@ -56,9 +56,9 @@ def main(argv: list[str]) -> int:
         except ConfigError as error:
             problems += [line for line in error.problems if line not in problems]
     if len(forecasts) == 1 and experiment.run.stop_when_decided and not problems:
-        from runner.early_stop.watch import alone
+        from runner.early_stop.watch import single_run_problem
 
-        problems.append(alone())
+        problems.append(single_run_problem())
     if problems:
         raise ConfigError(problems)
     if judged:

@@ -182,11 +182,11 @@ def plain(config: DictConfig) -> dict[str, Any]:
     if "experiment" in plain:
         raise ConfigError([f"experiment: {_GLOBAL}"])
     if recorded:
-        from runner.experiment.regrade.source import stands_in
+        from runner.experiment.regrade.source import config_of_recorded
 
         if {"arm.name", "arm.system"} <= missing:  # none was chosen: the recorded run has one
             del plain["arm"]
-        return stands_in(plain)
+        return config_of_recorded(plain)
     unknown = sorted(missing - {"arm.name", "arm.system"})
     if unknown:
         raise ConfigError([f"Missing mandatory value: {key}" for key in unknown])

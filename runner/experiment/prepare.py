@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from runner import harness as harnesses
 from runner import system as systems
@@ -11,6 +10,7 @@ from runner.config import Experiment
 from runner.early_stop.watch import contradictions
 from runner.errors import ConfigError, MissingExtra
 from runner.experiment.lexical_answers import Simplifier
+from runner.experiment.problems import Problems
 from runner.harness import Census, DatasetInfo, Harness
 from runner.harness._base.faults import own_code
 from runner.llm.judge import Judge
@@ -47,15 +47,8 @@ def prepare(experiment: Experiment) -> PreparedExperiment:
     DatasetError, MissingExtra
         When the data or an optional dependency is not there.
     """
-    problems = contradictions(experiment)
-
-    def attempt(build: Any, *args: Any) -> Any:
-        try:
-            return build(*args)
-        except ConfigError as error:
-            problems.extend(error.problems)
-            return None
-
+    problems = Problems(contradictions(experiment))
+    attempt = problems.attempt
     name = experiment.harness.name
     harness = attempt(harnesses.build, experiment.harness)
     if harness is not None:
@@ -67,8 +60,7 @@ def prepare(experiment: Experiment) -> PreparedExperiment:
     judge = attempt(Judge, experiment.judge, harness.rubrics if harness else ()) if grades else None
     simplifier = attempt(Simplifier.of, experiment)
     prices = attempt(Prices.load, experiment.run.prices)
-    if problems:
-        raise ConfigError(problems)
+    problems.check()
     missing = system.missing()
     if missing:
         raise MissingExtra(f"arm '{experiment.arm.name}' (system {experiment.arm.system})", missing)
@@ -94,7 +86,7 @@ def _headline(harness: Harness, axis: str) -> str:
 
 
 def require_capable(experiment: Experiment, system: MemorySystem, census: Census) -> None:
-    """Whether the system does what the run wants of it: answers by itself, holds a corpus that was there before.
+    """Check that the system can do what the run wants: answer by itself, search a corpus that was there before.
 
     Raises
     ------
@@ -117,7 +109,7 @@ def require_capable(experiment: Experiment, system: MemorySystem, census: Census
 
 
 def _require_grading(experiment: Experiment, harness: Harness, census: Census) -> None:
-    """One instrument a slice: a judge where the benchmark wants one, and its own rule where that grades all.
+    """Check that a slice is graded one way: by a judge, or by the benchmark's own rule where that grades all of it.
 
     Raises
     ------

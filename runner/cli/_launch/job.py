@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from runner.config import Experiment, ModelConfig, cache_dir
-from runner.early_stop.watch import alone, caution
+from runner.early_stop.watch import single_run_problem, too_few_clusters
 from runner.errors import ConfigError
 from runner.experiment import execute, prepare, regrade
 from runner.experiment.execute import Outcome
@@ -64,7 +64,7 @@ class MemoryJob(Job):
     def few_clusters(self) -> str | None:
         if not self.experiment.run.stop_when_decided:
             return None
-        return caution(self._ready.census.clusters, self._ready.harness.cluster)
+        return too_few_clusters(self._ready.census.clusters, self._ready.harness.cluster)
 
     def execute(self, run: RunDir, observer: Observer, *, retry_errors: bool, to_the_end: bool) -> Outcome:
         return execute.execute(
@@ -136,4 +136,4 @@ def require_sweep(run: RunDir, experiment: Experiment) -> None:
         When it runs alone.
     """
     if experiment.run.stop_when_decided and not experiment.run.from_ and not is_sweep(run.path.parent):
-        raise ConfigError([alone()])
+        raise ConfigError([single_run_problem()])

@@ -1,23 +1,19 @@
-"""What a judge over recorded answers would do: its calls counted exactly, its tokens and money estimated."""
+"""The forecast of a judge over recorded answers: calls are counted exactly, tokens and money are estimated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from runner.config import Experiment
-from runner.errors import ConfigError
+from runner.experiment.plan.pricing import CHARS_PER_TOKEN, VERDICT_TOKENS, Stage, model_warnings, price
 from runner.experiment.regrade import prepare
-from runner.experiment.regrade.source import gradable, repeated
-from runner.llm import override_warning, require
+from runner.experiment.regrade.source import answers_per_repeat, gradable
 from runner.types import Label, Question
-
-_VERDICT_TOKENS: Final = 60
 
 
 @dataclass(frozen=True)
 class JudgeForecast:
-    """What one job of a plan would grade.
+    """One job of a plan that grades recorded answers.
 
     Attributes
     ----------
@@ -30,7 +26,7 @@ class JudgeForecast:
     calls
         Judge calls; a fake judge makes none.
     input_tokens, output_tokens
-        Estimates: four characters a token, and 60 tokens a verdict.
+        Estimates: a token per four characters, and 60 tokens per verdict.
     usd
         At list price; ``None`` where the price is unknown (a command tells its cost afterwards).
     """
@@ -60,14 +56,10 @@ def forecast(experiment: Experiment) -> JudgeForecast:
     """
     ready = prepare(experiment)
     source, judge, chosen = ready.source, experiment.judge, frozenset(ready.ids)
-    warnings = [line for line in (override_warning(judge),) if line]
-    try:
-        require(judge)
-    except ConfigError as error:
-        warnings.append(f"this would stop before its first call: {error}")
+    warnings = model_warnings([judge])
     if experiment.run.sample is not None and len(chosen) < experiment.run.sample:
         warnings.append(f"run.sample={experiment.run.sample}: only {len(chosen)} questions have an answer")
-    answers = refusals = tokens = 0
+    calls = refusals = tokens = 0
     by_category: dict[str, int] = {}
     for batch in source.batches():
         for texts in batch:
@@ -78,20 +70,17 @@ def forecast(experiment: Experiment) -> JudgeForecast:
             question = Question(
                 id=row.id, text=texts.question, category=row.category, gold=texts.gold, rubric=texts.rubric
             )
-            said = repeated(row, texts.answers)
-            for answer, can in zip(said, gradable(row, texts.answers), strict=True):
-                if not can:
+            answers = answers_per_repeat(row, texts.answers)
+            for answer, has_answer in zip(answers, gradable(row, texts.answers), strict=True):
+                if not has_answer:
                     continue
-                asked = ready.judge.requests(question, answer)
-                if isinstance(asked, Label):
+                requests = ready.judge.requests(question, answer)
+                if isinstance(requests, Label):
                     refusals += 1
                 else:
-                    answers += len(asked)
-                    tokens += sum(len(request.prompt) // 4 for request in asked)
-    real = judge.provider != "fake"
-    calls, verdicts = (answers, answers * _VERDICT_TOKENS) if real else (0, 0)
-    sent = tokens if real else 0
-    priced = ready.prices.usd(judge.model, sent, verdicts, 0) if judge.provider == "openai" else None
+                    calls += len(requests)
+                    tokens += sum(len(request.prompt) // CHARS_PER_TOKEN for request in requests)
+    cost = price([Stage(judge, calls, tokens, calls * VERDICT_TOKENS)], ready.prices)
     names = source.instrument.harness.categories
     return JudgeForecast(
         run=source.run.path.name,
@@ -102,9 +91,9 @@ def forecast(experiment: Experiment) -> JudgeForecast:
         repeats=experiment.run.repeats,
         by_category={f"{key} {names.get(key, key)}": n for key, n in sorted(by_category.items())},
         refusals=refusals,
-        calls=calls,
-        input_tokens=sent,
-        output_tokens=verdicts,
-        usd=priced if calls else 0.0,
+        calls=cost.calls,
+        input_tokens=cost.input_tokens,
+        output_tokens=cost.output_tokens,
+        usd=cost.usd,
         warnings=warnings,
     )

@@ -18,10 +18,18 @@ from msgspec.structs import replace
 import runner
 from runner.config import Experiment
 from runner.errors import ConfigError, Refused, RunnerError
-from runner.experiment.execute import Outcome, carried_out, noted
+from runner.experiment.execute import Outcome, run_session, session_record
 from runner.experiment.grade import Graded, JudgeGrader, conclude
 from runner.experiment.instrument import judge_rows, same_instrument
-from runner.experiment.regrade.source import Recorded, counted, gradable, open_recorded, repeated, sampled
+from runner.experiment.problems import Problems
+from runner.experiment.regrade.source import (
+    RecordedAnswers,
+    answers_per_repeat,
+    census_of,
+    gradable,
+    open_recorded,
+    sample_ids,
+)
 from runner.experiment.session import Observer, RunSession
 from runner.experiment.stop import stop_signals
 from runner.llm import Model, connect
@@ -50,7 +58,7 @@ class Regrade:
     """
 
     experiment: Experiment
-    source: Recorded
+    source: RecordedAnswers
     judge: Judge
     prices: Prices
     ids: list[str]
@@ -75,22 +83,15 @@ def prepare(experiment: Experiment) -> Regrade:
         raise ConfigError(
             ["judge=rule: a benchmark's rule grades in the run itself; run.from wants a judge (judge=gpt-4.1)"]
         )
-    problems: list[str] = []
-    try:
-        judge = Judge(experiment.judge, source.instrument.harness.rubrics)
-    except ConfigError as error:
-        problems += error.problems
-    try:
-        prices = Prices.load(experiment.run.prices)
-    except ConfigError as error:
-        problems += error.problems
-    if problems:
-        raise ConfigError(problems)
-    ids = sampled(source, experiment.run.sample, experiment.run.seed)
+    problems = Problems()
+    judge = problems.attempt(Judge, experiment.judge, source.instrument.harness.rubrics)
+    prices = problems.attempt(Prices.load, experiment.run.prices)
+    problems.check()
+    ids = sample_ids(source, experiment.run.sample, experiment.run.seed)
     return Regrade(experiment, source, judge, prices, ids, _instrument(experiment, source, judge, ids))
 
 
-def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Sequence[str]) -> Instrument:
+def _instrument(experiment: Experiment, source: RecordedAnswers, judge: Judge, ids: Sequence[str]) -> Instrument:
     recorded, config = source.instrument, experiment.judge
     rows = {**recorded.rows, **judge_rows(config, judge)}
     if "rule:" in str(recorded.rows.get("judge.rubric")):  # what a rule graded, the judge grades by its own rubric
@@ -100,7 +101,7 @@ def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Seq
         chosen = IdSet()
         chosen.add(name.encode() for name in ids)
         rows |= {"slice.sha256": chosen.hexdigest(), "slice.questions": len(ids)}
-        census = counted(source, ids)
+        census = census_of(source, ids)
     fakes = [fake for fake in recorded.fakes if not fake.startswith("judge ")]
     fakes += [f"judge {config.name}"] if config.provider == "fake" else []
     return replace(recorded, format=FORMAT, runner=runner.__version__, rows=rows, fakes=fakes, census=census)
@@ -116,12 +117,12 @@ def execute(run: RunDir, ready: Regrade, observer: Observer, *, retry_errors: bo
     RunnerError
         The reason why the run stopped, after everything that was finished is on disk.
     """
-    return carried_out(run, lambda: _session(run, ready, observer, retry_errors))
+    return run_session(run, lambda: _session(run, ready, observer, retry_errors))
 
 
 async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors: bool) -> None:
     prior = run.read_json("provenance.json")
-    about = source_of(ready)
+    about = source_record(ready)
     _same_source(run, prior.get("source"), about)
     same_instrument(run, ready.instrument)
     recorded = ready.source.provenance
@@ -133,12 +134,12 @@ async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors
         "system": recorded.get("system", {}),
         "write_side": recorded.get("write_side"),
     }
-    engine = Regrading(run, ready, observer, retry_errors=retry_errors)
-    with noted(run, record), stop_signals(engine.interrupt):
+    engine = RegradeSession(run, ready, observer, retry_errors=retry_errors)
+    with session_record(run, record), stop_signals(engine.interrupt):
         await engine.run()
 
 
-def source_of(ready: Regrade) -> dict[str, Any]:
+def source_record(ready: Regrade) -> dict[str, Any]:
     """What provenance says of the recorded run: which one, what it held, and which judge graded its answers first."""
     source = ready.source
     above = source.provenance.get("source")
@@ -178,7 +179,7 @@ class _Served(msgspec.Struct):
     completion: _Reply
 
 
-class Regrading(RunSession):
+class RegradeSession(RunSession):
     """One sitting of a judge over recorded answers.
 
     Memory is bounded by what is in flight, and by the rows: texts stream from the recorded run into the new one.
@@ -252,7 +253,7 @@ class Regrading(RunSession):
         question = Question(
             id=recorded.id, text=texts.question, category=recorded.category, gold=texts.gold, rubric=texts.rubric
         )
-        answers, can = repeated(recorded, texts.answers), gradable(recorded, texts.answers)
+        answers, can = answers_per_repeat(recorded, texts.answers), gradable(recorded, texts.answers)
         graded: list[Graded] = []
         for repeat, answer in enumerate(answers):
             if can[repeat]:
