@@ -14,6 +14,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -25,6 +26,34 @@ from runner.safe import looks_secret, mask, names_secret, secrets_in
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 # A module name: what `runner.harness.<name>` and `runner.system.<name>` accept.
 ModuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+
+
+@dataclass(frozen=True)
+class LocalPath:
+    """Marks a setting, a harness's own included, as a path: ``Annotated[str | None, LocalPath()]``.
+
+    Such a path is made absolute before it is recorded, so that a run can be resumed from any folder.
+
+    Attributes
+    ----------
+    kind
+        ``file`` or ``folder``: the text is a path where there is one, and a name otherwise.
+    prefix
+        The text is a path behind this prefix, and something else without it.
+    """
+
+    kind: Literal["any", "file", "folder"] = "any"
+    prefix: str = ""
+
+    def absolute(self, value: Any) -> Any:
+        """Return a text, or each text of a list, as an absolute path where it is one."""
+        if isinstance(value, list):
+            return [self.absolute(item) for item in value]
+        if not isinstance(value, str) or not value or not value.startswith(self.prefix):
+            return value
+        path = own_path(value.removeprefix(self.prefix))
+        named = (self.kind == "file" and not path.is_file()) or (self.kind == "folder" and not path.is_dir())
+        return value if named else f"{self.prefix}{path.absolute()}"
 
 
 class Strict(BaseModel):
@@ -44,7 +73,7 @@ class Strict(BaseModel):
 class Dataset(Strict):
     """Where the data comes from. ``path`` uses a local copy; ``sha256: null`` leaves it unpinned, and says so."""
 
-    path: str | None = None
+    path: Annotated[str | None, LocalPath()] = None
     url: str | None = None
     version: str = ""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
@@ -53,7 +82,7 @@ class Dataset(Strict):
 class HarnessConfig(Strict):
     name: ModuleName
     dataset: Dataset = Dataset()
-    patches: list[str] = []  # gold patches, each a file
+    patches: Annotated[list[str], LocalPath()] = []  # gold patches, each a file
     k: Annotated[int, Field(ge=1, le=1000)] = 10  # the K of recall@K
     settings: dict[str, Any] = {}
 
@@ -97,9 +126,10 @@ class ModelConfig(Strict):
     model: str = ""
     pinned: str = ""  # the model that published numbers used; another one prints the comparability warning
     params: dict[str, Any] = {}  # temperature, max_tokens, seed, … sent as they are
-    prompt: str = ""  # reader: a file under conf/reader/prompts, or a path
-    rubric: str = ""  # judge: a file under conf/judge/rubrics, or a path
-    abstain_rubric: str = ""  # judge: for questions whose right answer is that the memory does not hold it
+    prompt: Annotated[str, LocalPath("file")] = ""  # reader: a file under conf/reader/prompts, or a path
+    rubric: Annotated[str, LocalPath("file")] = ""  # judge: a file under conf/judge/rubrics, or a path
+    # judge: for questions whose right answer is that the memory does not hold it
+    abstain_rubric: Annotated[str, LocalPath("file")] = ""
     base_url: str | None = None
     api_key_env: str | None = "OPENAI_API_KEY"
     timeout_s: Annotated[float, Field(gt=0)] = 60.0  # one request
@@ -140,15 +170,17 @@ class GateConfig(Strict):
     baseline: str | None = None  # an arm's name; the first arm of the sweep when null
     min_delta: Annotated[float, Field(ge=-100, le=100)] = 0.0  # percentage points; negative: non-inferiority
     # Percentage points of run-to-run noise, or from:DIR, measured by the A/A sweep in DIR.
-    band: float | str = 4.0
+    band: Annotated[float | str, LocalPath(prefix="from:")] = 4.0
     interval: Literal["auto", "percentile"] = "auto"
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 10_000
     seed: int = 7
     max_error_share: Annotated[float, Field(ge=0, le=1)] = 0.05
     treatment: list[str] = []  # instrument rows that a person declares to be the treatment
     same: list[str] = []  # instrument rows that are unknown and that a person declares to be the same in both arms
-    calibration: str | None = None  # what `calibrate` wrote: the difference corrected for the judge's own errors
-    human: str | None = None  # labels that people gave to these answers (CSV): prediction-powered inference
+    # What `calibrate` wrote: the difference corrected for the judge's own errors.
+    calibration: Annotated[str | None, LocalPath()] = None
+    # Labels that people gave to these answers (CSV): prediction-powered inference.
+    human: Annotated[str | None, LocalPath()] = None
     enabled: bool = True
 
     @field_validator("band", mode="before")
@@ -199,8 +231,9 @@ class RunConfig(Strict):
     no_progress_s: Annotated[float, Field(gt=0)] = 900.0
     stop_after_errors: Annotated[int, Field(ge=1)] | None = 25  # so many failures in a row end the run
     texts: bool = True  # keep hits, contexts and answers in texts.jsonl
-    prices: str | None = None  # a price file of one's own
-    from_: Annotated[str | None, Field(alias="from")] = None  # a recorded run, whose answers another judge grades
+    prices: Annotated[str | None, LocalPath()] = None  # a price file of one's own
+    # A recorded run, whose answers another judge grades.
+    from_: Annotated[str | None, Field(alias="from"), LocalPath()] = None
     sample: Annotated[int, Field(ge=1)] | None = None  # with run.from: so many of its answers, drawn with run.seed
     seed: int = 7
     # Token F1, BLEU-1 and ROUGE-L of a simplified answer, by the words alone, by the judge or by a model of that name.
@@ -274,6 +307,18 @@ def digest(value: object) -> str:
     """Sha256 of a value's canonical JSON."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def absolute_paths(values: Mapping[str, Any], model: Any) -> dict[str, Any]:
+    """Return values of a section, and of the sections within it, with what is marked as a path made absolute."""
+    out = dict(values)
+    for key, field in keys_of(model).items():
+        path = next((item for item in field.metadata if isinstance(item, LocalPath)), None)
+        if key in out and path is not None:
+            out[key] = path.absolute(out[key])
+        elif isinstance(out.get(key), Mapping):
+            out[key] = absolute_paths(out[key], field.annotation)
+    return out
 
 
 def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

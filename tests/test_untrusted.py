@@ -394,7 +394,7 @@ def test_one_refused_run_does_not_stop_the_others_of_a_sweep(cli: Cli, tmp_path:
 
 
 def test_a_system_that_acts_outside_is_refused_whatever_its_keys_are_called(tmp_path: Path) -> None:
-    from runner.cli.trust import refuse_strange
+    from runner.cli._launch.trust import refuse_strange
     from runner.config import load
     from runner.errors import Refused
 

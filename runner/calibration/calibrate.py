@@ -12,9 +12,9 @@ from runner.calibration import file, rates
 from runner.calibration.file import COMPLETE, INCOMPLETE, UNUSABLE, Calibration
 from runner.calibration.probes import WORDS
 from runner.calibration.reader_wording import READER
-from runner.calibration.session import REFUSED, CalibrationDir, CalibrationSession, GradedProbe, Setup
+from runner.calibration.session import REFUSED, CalibrationDir, CalibrationSession, GradedProbe, PreparedCalibration
 from runner.errors import RecordError, Refused, RunnerError, UsageError
-from runner.experiment.execute import noted
+from runner.experiment.execute import session_record
 from runner.experiment.session import Observer
 from runner.experiment.stop import stop_signals
 from runner.record import provenance
@@ -27,7 +27,9 @@ _IDENTITY = ("source", "rows", "slice", "seed", "asked", "repeats")
 _WORDING = ("by", "model", "params", "prompts", "templates")
 
 
-def make(place: CalibrationDir, setup: Setup, observer: Observer, *, retry_errors: bool = False) -> Calibration:
+def make(
+    place: CalibrationDir, setup: PreparedCalibration, observer: Observer, *, retry_errors: bool = False
+) -> Calibration:
     """Grade what is left of a claimed directory's probes and write ``calibration.json``.
 
     The file stands from the first moment, as ``incomplete``; a calibration that stops early keeps every finished line
@@ -48,7 +50,7 @@ def make(place: CalibrationDir, setup: Setup, observer: Observer, *, retry_error
         asyncio.run(_sitting(place, setup, observer, retry_errors))
     except RunnerError as error:
         problem = error
-    made = settled(place, header, len(setup.plan.probes), problem)
+    made = finished_file(place, header, len(setup.plan.probes), problem)
     try:
         _save(place, made)
     except RecordError:
@@ -59,14 +61,16 @@ def make(place: CalibrationDir, setup: Setup, observer: Observer, *, retry_error
     return made
 
 
-async def _sitting(place: CalibrationDir, setup: Setup, observer: Observer, retry_errors: bool) -> None:
+async def _sitting(place: CalibrationDir, setup: PreparedCalibration, observer: Observer, retry_errors: bool) -> None:
     session = CalibrationSession(place, setup, observer, retry_errors=retry_errors)
     prices = {"date": setup.prices.date, "sha256": setup.prices.sha256}
-    with noted(place, {"prices": prices}), stop_signals(session.interrupt):
+    with session_record(place, {"prices": prices}), stop_signals(session.interrupt):
         await session.run()
 
 
-def settled(place: CalibrationDir, header: Calibration, expected: int, problem: RunnerError | None) -> Calibration:
+def finished_file(
+    place: CalibrationDir, header: Calibration, expected: int, problem: RunnerError | None
+) -> Calibration:
     """The file as the recorded probes have it; ``expected`` of them make it complete."""
     rows = place.latest()
     kinds, categories = rates.tallies((row.kind, row.category, row.labels) for row in rows)
@@ -96,7 +100,7 @@ def settled(place: CalibrationDir, header: Calibration, expected: int, problem: 
     )
 
 
-def _failure(kind: str, tally: file.Tally, rows: list[GradedProbe]) -> str:
+def _failure(kind: str, tally: file.ProbeTally, rows: list[GradedProbe]) -> str:
     first = next((row.error for row in rows if row.kind == kind and row.error), "")
     share = f"{tally.errors} of {tally.probes} probes ({tally.errors / tally.probes:.1%})"
     return f"{WORDS[kind]}: {share} could not be graded, above {rates.MAX_ERROR_SHARE:.0%} (for example: {first})"

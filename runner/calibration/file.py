@@ -45,7 +45,7 @@ class Repeat(Struct, kw_only=True):
     passed: int
 
 
-class Tally(Struct, kw_only=True):
+class ProbeTally(Struct, kw_only=True):
     """One kind of probe: counts, and the share passed by majority over repeats with Wilson's 95 % interval.
 
     ``graded`` leaves out the probes all of whose repeats failed (``errors``); ``failed_repeats`` are single ones.
@@ -120,8 +120,8 @@ class Calibration(Struct, kw_only=True):
     eligible: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     wording: Wording
-    kinds: dict[str, Tally] = field(default_factory=dict)
-    categories: dict[str, dict[str, Tally]] = field(default_factory=dict)
+    kinds: dict[str, ProbeTally] = field(default_factory=dict)
+    categories: dict[str, dict[str, ProbeTally]] = field(default_factory=dict)
     youden: dict[str, Youden] = field(default_factory=dict)
     served: list[str] = field(default_factory=list)
     usage: dict[str, files.StageUsage] = field(default_factory=dict)
@@ -166,7 +166,7 @@ def read(path: Path) -> Calibration:
     return found
 
 
-def _unsound(name: str, tally: Tally) -> str:
+def _unsound(name: str, tally: ProbeTally) -> str:
     """What in a tally cannot be, or nothing."""
     if name not in KINDS:
         return f"'{name}' is no kind of probe"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from runner import harness as harnesses
 from runner import system as systems
 from runner.calibration import file, probes, templates
-from runner.calibration.reader_wording import READER, TEMPLATES, Rephrasing
-from runner.calibration.session import Setup
+from runner.calibration.reader_wording import READER, TEMPLATES, ReaderWording
+from runner.calibration.session import PreparedCalibration
 from runner.config import ArmConfig, Experiment
 from runner.errors import UsageError
 from runner.experiment.instrument import instrument
@@ -17,7 +17,7 @@ from runner.llm.prices import Prices
 from runner.system import Provenance
 
 
-def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES, seed: int = 7) -> Setup:
+def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES, seed: int = 7) -> PreparedCalibration:
     """Look everything up, check it, and build the probes.
 
     Parameters
@@ -50,11 +50,11 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
             problems.lines.append(f"{role}={model.name}: {why}; choose a model ({role}=gpt-4.1)")
     harness = attempt(harnesses.build, experiment.harness)
     judge = attempt(Judge, experiment.judge, harness.rubrics if harness else ())
-    rephrasing = attempt(Rephrasing, experiment.reader) if phrasing == READER else None
+    rephrasing = attempt(ReaderWording, experiment.reader) if phrasing == READER else None
     prices = attempt(Prices.load, experiment.run.prices)
     problems.check()
     dataset, census = harness.dataset(), harness.census(experiment.slice)
-    planned = probes.plan(harness, experiment.slice, per_kind, seed)
+    planned = probes.plan_probes(harness, experiment.slice, per_kind, seed)
     system = systems.build(ArmConfig(name="no_memory", system="none"))
     ready = PreparedExperiment(experiment, harness, system, None, judge, None, prices, dataset, census)
     recorded = instrument(ready, Provenance(build="none")).rows
@@ -77,4 +77,4 @@ def prepare(experiment: Experiment, *, per_kind: int, phrasing: str = TEMPLATES,
             **(rephrasing.record() if rephrasing else {"by": TEMPLATES, "templates": templates.TEMPLATES_SHA256})
         ),
     )
-    return Setup(experiment, judge, rephrasing, prices, planned, header)
+    return PreparedCalibration(experiment, judge, rephrasing, prices, planned, header)

@@ -33,7 +33,7 @@ WORDS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Item:
+class ProbeItem:
     """A question with an answer, and where it stands in the benchmark."""
 
     question: Question
@@ -55,7 +55,7 @@ class Item:
 class Probe:
     """One answer to be graded. ``fact`` is what it states (empty for a vague one), ``donor`` whose gold that is."""
 
-    item: Item
+    item: ProbeItem
     kind: str
     text: str
     template: str
@@ -68,7 +68,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProbePlan:
     """The probes of a calibration, in a fixed order.
 
     ``eligible`` counts the items that could be probed, by category; ``left_out`` those that could not, and the probes
@@ -80,7 +80,7 @@ class Plan:
     left_out: dict[str, int] = field(default_factory=dict)
 
 
-def plan(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int) -> Plan:
+def plan_probes(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int) -> ProbePlan:
     """Build the probes of a slice.
 
     Parameters
@@ -97,7 +97,7 @@ def plan(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int) -> Pla
         When no item of the slice has an answer to grade.
     """
     left_out: Counter[str] = Counter()
-    groups: dict[str, list[Item]] = {}
+    groups: dict[str, list[ProbeItem]] = {}
     for item in _items(harness, chosen, left_out):
         groups.setdefault(item.question.category, []).append(item)
     if not groups:
@@ -110,13 +110,15 @@ def plan(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int) -> Pla
         random.Random(f"{seed}:{category}").shuffle(items)
         for item in items[: quota[category]]:
             probes += _of(item, items, seed, left_out)
-    return Plan(probes, {name: len(items) for name, items in sorted(groups.items())}, dict(sorted(left_out.items())))
+    return ProbePlan(
+        probes, {name: len(items) for name, items in sorted(groups.items())}, dict(sorted(left_out.items()))
+    )
 
 
-def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Iterable[Item]:
+def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Iterable[ProbeItem]:
     for scenario in harness.load(chosen):
         for question in scenario.questions:
-            item = Item(question, scenario.id, question.cluster or scenario.cluster)
+            item = ProbeItem(question, scenario.id, question.cluster or scenario.cluster)
             if question.gold.abstain:
                 left_out["items whose right answer is to abstain"] += 1
             elif not item.golds:
@@ -129,29 +131,31 @@ def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Ite
                 yield item
 
 
-def _of(item: Item, others: Sequence[Item], seed: int, left_out: Counter[str]) -> Iterable[Probe]:
+def _of(item: ProbeItem, others: Sequence[ProbeItem], seed: int, left_out: Counter[str]) -> Iterable[Probe]:
     draw = random.Random(f"{seed}:{item.question.id}")
     template = draw.choice(sorted(templates.ANSWERS))
-    yield Probe(item, RIGHT, templates.worded(template, item.gold), template, item.gold, item.question.id)
+    yield Probe(item, RIGHT, templates.fill_answer(template, item.gold), template, item.gold, item.question.id)
     donor = _donor(item, others, template, draw)
     if donor is None:
         left_out[f"{WORDS[SPECIFIC]}: no other answer of the category is surely wrong"] += 1
     else:
-        yield Probe(item, SPECIFIC, templates.worded(template, donor.gold), template, donor.gold, donor.question.id)
+        yield Probe(
+            item, SPECIFIC, templates.fill_answer(template, donor.gold), template, donor.gold, donor.question.id
+        )
     for name in [draw.choice(sorted(templates.VAGUE)), *draw.sample(templates.TOPICLESS, k=len(templates.TOPICLESS))]:
-        text = templates.vague(name, item.question.text)
-        if not tells(text, item) and not templates.is_refusal(text):
+        text = templates.fill_vague(name, item.question.text)
+        if not holds_gold(text, item) and not templates.is_refusal(text):
             yield Probe(item, VAGUE, text, name)
             return
     left_out[f"{WORDS[VAGUE]}: every wording holds the answer"] += 1
 
 
-def tells(text: str, item: Item) -> bool:
+def holds_gold(text: str, item: ProbeItem) -> bool:
     """Whether a text holds the words of an accepted answer of an item."""
-    return any(templates.holds(text, gold) for gold in item.golds)
+    return any(templates.has_words_of(text, gold) for gold in item.golds)
 
 
-def _donor(item: Item, others: Sequence[Item], template: str, draw: random.Random) -> Item | None:
+def _donor(item: ProbeItem, others: Sequence[ProbeItem], template: str, draw: random.Random) -> ProbeItem | None:
     """Another item of the category whose gold is surely no answer here; from a seeded place in a shuffled list.
 
     One that asks in the same way comes first: a date where a date is asked for is harder to tell from the truth, as a
@@ -159,13 +163,13 @@ def _donor(item: Item, others: Sequence[Item], template: str, draw: random.Rando
     """
     begin = draw.randrange(len(others))
     turned = [*others[begin:], *others[:begin]]
-    wanted = templates.asks(item.question.text)
-    alike = (other for other in turned if templates.asks(other.question.text) == wanted)
+    wanted = templates.interrogative(item.question.text)
+    alike = (other for other in turned if templates.interrogative(other.question.text) == wanted)
     return next((other for other in chain(alike, turned) if _is_wrong(other, item, template)), None)
 
 
-def _is_wrong(other: Item, item: Item, template: str) -> bool:
+def _is_wrong(other: ProbeItem, item: ProbeItem, template: str) -> bool:
     if other is item or any(templates.same_answer(other.gold, gold) for gold in item.golds):
         return False
-    text = templates.worded(template, other.gold)
-    return not tells(text, item) and not templates.is_refusal(text)
+    text = templates.fill_answer(template, other.gold)
+    return not holds_gold(text, item) and not templates.is_refusal(text)

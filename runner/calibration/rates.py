@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from runner.calibration.file import Repeat, Tally, Youden
+from runner.calibration.file import ProbeTally, Repeat, Youden
 from runner.calibration.probes import KINDS, RIGHT, SPECIFIC, VAGUE
 from runner.stats.agreement import ERROR, flip_rate, majority_label
 from runner.stats.judge_error import JudgeRates
@@ -15,10 +15,10 @@ from runner.types import ABSTAIN, CORRECT, LABELS
 MAX_ERROR_SHARE: Final = 0.05  # of the probes of a kind; above it, those that did not fail are no sample of it
 _Z: Final = 1.959963984540054  # 97.5 % point of the normal
 
-Graded = tuple[str, str, Sequence[str]]  # kind, category, one label (or error status) a repeat
+GradedLabels = tuple[str, str, Sequence[str]]  # kind, category, one label (or error status) a repeat
 
 
-def tally(items: Sequence[Sequence[str]]) -> Tally:
+def tally(items: Sequence[Sequence[str]]) -> ProbeTally:
     """Count one kind of probe.
 
     Parameters
@@ -36,7 +36,7 @@ def tally(items: Sequence[Sequence[str]]) -> Tally:
         repeats.append(Repeat(graded=len(said), passed=said.count(CORRECT)))
     means = [repeat.passed / repeat.graded for repeat in repeats if repeat.graded]
     low, high = wilson(passed, len(graded)) if graded else (None, None)
-    return Tally(
+    return ProbeTally(
         probes=len(items),
         graded=len(graded),
         passed=passed,
@@ -60,7 +60,7 @@ def wilson(passed: int, total: int) -> tuple[float, float]:
     return float(bounds.low), float(bounds.high)
 
 
-def tallies(graded: Iterable[Graded]) -> tuple[dict[str, Tally], dict[str, dict[str, Tally]]]:
+def tallies(graded: Iterable[GradedLabels]) -> tuple[dict[str, ProbeTally], dict[str, dict[str, ProbeTally]]]:
     """Counts by kind, and by category and kind. Every kind of :data:`KINDS` has a tally, empty ones included."""
     by_kind: dict[str, list[Sequence[str]]] = {kind: [] for kind in KINDS}
     by_category: dict[str, dict[str, list[Sequence[str]]]] = {}
@@ -76,7 +76,7 @@ def tallies(graded: Iterable[Graded]) -> tuple[dict[str, Tally], dict[str, dict[
     )
 
 
-def rates_of(kinds: Mapping[str, Tally], wrong: str) -> JudgeRates | None:
+def rates_of(kinds: Mapping[str, ProbeTally], wrong: str) -> JudgeRates | None:
     """The rates with one of the two classes of wrong answers; ``None`` where a class is empty."""
     right, other = kinds.get(RIGHT), kinds.get(wrong)
     if right is None or other is None or not right.graded or not other.graded:
@@ -84,7 +84,7 @@ def rates_of(kinds: Mapping[str, Tally], wrong: str) -> JudgeRates | None:
     return JudgeRates(right.passed, right.graded, other.passed, other.graded)
 
 
-def youden(kinds: Mapping[str, Tally]) -> dict[str, Youden]:
+def youden(kinds: Mapping[str, ProbeTally]) -> dict[str, Youden]:
     """Youden's J with each class of wrong answers that there is, ± z√VarJ within -1 .. 1."""
     found = {}
     for wrong in (SPECIFIC, VAGUE):
@@ -95,6 +95,6 @@ def youden(kinds: Mapping[str, Tally]) -> dict[str, Youden]:
     return found
 
 
-def too_many_errors(kinds: Mapping[str, Tally]) -> list[str]:
+def too_many_errors(kinds: Mapping[str, ProbeTally]) -> list[str]:
     """Kinds of which more than :data:`MAX_ERROR_SHARE` could not be graded."""
     return [kind for kind, item in kinds.items() if item.probes and item.errors / item.probes > MAX_ERROR_SHARE]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from runner.calibration import templates
-from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, Probe, tells
+from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, Probe, holds_gold
 from runner.config import ModelConfig
 from runner.llm import Request, RequestBuilder, instrument_params
 from runner.llm.template import Template
@@ -20,7 +20,7 @@ CHECK: Final = (
 )
 
 
-class Rephrasing:
+class ReaderWording:
     """Asks a reader to word probes.
 
     Raises
@@ -49,9 +49,9 @@ class Rephrasing:
         said = " ".join(reply.split())
         if not said or len(said) > _LONGEST + len(probe.fact) or templates.is_refusal(said):
             return None
-        if probe.kind in (RIGHT, SPECIFIC) and not templates.holds(said, probe.fact):
+        if probe.kind in (RIGHT, SPECIFIC) and not templates.has_words_of(said, probe.fact):
             return None
-        return None if probe.kind != RIGHT and tells(said, probe.item) else said
+        return None if probe.kind != RIGHT and holds_gold(said, probe.item) else said
 
     def record(self) -> dict[str, Any]:
         """What decided the wording: model, parameters, prompt hashes and the check."""

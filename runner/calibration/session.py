@@ -16,8 +16,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from runner.calibration.file import Calibration
-from runner.calibration.probes import KINDS, Plan, Probe
-from runner.calibration.reader_wording import READER, Rephrasing
+from runner.calibration.probes import KINDS, Probe, ProbePlan
+from runner.calibration.reader_wording import READER, ReaderWording
 from runner.config import Experiment
 from runner.errors import EndpointUnusable, ModelFault, RecordError
 from runner.experiment.grade import JudgeGrader, conclude
@@ -74,19 +74,19 @@ class CalibrationDir(RunDir):
 
 
 @dataclass(frozen=True)
-class Setup:
+class PreparedCalibration:
     """A calibration looked up and checked; nothing is spent yet. ``header`` is its file before the first probe."""
 
     experiment: Experiment
     judge: Judge
-    rephrasing: Rephrasing | None
+    rephrasing: ReaderWording | None
     prices: Prices
-    plan: Plan
+    plan: ProbePlan
     header: Calibration
 
 
 @dataclass(frozen=True)
-class Worded:
+class WordedProbe:
     """The wording of a probe, what its reader served and used, and a flag where the reader's reply did not pass."""
 
     text: str
@@ -99,7 +99,9 @@ class Worded:
 class CalibrationSession(RunSession):
     """Grades what is not graded yet."""
 
-    def __init__(self, place: CalibrationDir, setup: Setup, observer: Observer, *, retry_errors: bool = False) -> None:
+    def __init__(
+        self, place: CalibrationDir, setup: PreparedCalibration, observer: Observer, *, retry_errors: bool = False
+    ) -> None:
         run = setup.experiment.run
         super().__init__(place, run, len(setup.plan.probes), observer, retry_errors=retry_errors)
         self._setup = setup
@@ -158,9 +160,9 @@ class CalibrationSession(RunSession):
         )
         self._finished(row, texts)
 
-    async def _worded(self, probe: Probe, question: Question) -> Worded:
+    async def _worded(self, probe: Probe, question: Question) -> WordedProbe:
         """Return the text to grade: the reader's, where it is asked and its reply passes; else the template's."""
-        template = Worded(probe.text, TEMPLATE + probe.template)
+        template = WordedProbe(probe.text, TEMPLATE + probe.template)
         if self._setup.rephrasing is None or self._reading is None:
             return template
         request = self._setup.rephrasing.request(probe)
@@ -169,9 +171,9 @@ class CalibrationSession(RunSession):
         except EndpointUnusable:
             raise
         except ModelFault:  # counted as a reply that did not pass: the template words it
-            return Worded(template.text, template.wording, (REFUSED,))
+            return WordedProbe(template.text, template.wording, (REFUSED,))
         text = self._setup.rephrasing.accepted(probe, reply.text)
-        return Worded(
+        return WordedProbe(
             probe.text if text is None else text,
             template.wording if text is None else READER,
             (REFUSED,) if text is None else (),

@@ -43,7 +43,7 @@ _AUXILIARY = re.compile(
 )
 
 
-def worded(template: str, fact: str) -> str:
+def fill_answer(template: str, fact: str) -> str:
     """A fact in the words of a template of :data:`ANSWERS`.
 
     A full stop that ends the fact is not doubled. Filling is by replacement: braces in the fact are its own.
@@ -53,7 +53,7 @@ def worded(template: str, fact: str) -> str:
     return pattern.replace("{fact}", fact.rstrip(".") if pattern.endswith("{fact}.") and fact.strip(".") else fact)
 
 
-def vague(template: str, question: str) -> str:
+def fill_vague(template: str, question: str) -> str:
     """An answer that stays on the question's topic and says nothing about what it asks."""
     return VAGUE[template].replace("{topic}", topic(question))
 
@@ -69,13 +69,13 @@ def topic(question: str) -> str:
     return kept or plain or "that"
 
 
-def asks(question: str) -> str:
+def interrogative(question: str) -> str:
     """How a question asks: its interrogative ("when", "how many"), or its first word ("does")."""
     found = _ASKING.match(question.strip())
     return " ".join((found[0] if found else question.strip().partition(" ")[0]).lower().split())
 
 
-def holds(text: str, fact: str) -> bool:
+def has_words_of(text: str, fact: str) -> bool:
     """Whether every word of a fact is in a text, as often: by SQuAD tokens, in any order.
 
     A fact without a token ("The") is looked for as it is written.

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runner.cli import launch
+from runner.cli._launch.file_paths import load_here
+from runner.cli._launch.run_log import logged
 from runner.cli._words import directories, overrides
 from runner.cli._words.flags import Flags, Given
-from runner.config import Experiment, load
+from runner.config import Experiment
 from runner.errors import ConfigError, RecordError, Refused, Stopped, UsageError
 from runner.record.instrument import rows_named
 
@@ -134,7 +135,7 @@ def _made(place: Any, setup: Any, words: _Words) -> Calibration:
         file=sys.stderr,
     )
     again = _again(words.given, shown)
-    with launch.logged(place):
+    with logged(place):
         try:
             made = make(place, setup, observer("calibration", "probes"), retry_errors="--retry-errors" in words.given)
         except KeyboardInterrupt:
@@ -175,7 +176,7 @@ def _experiment(words: _Words) -> Experiment:
     judge = first.get("judge")
     if not isinstance(judge, dict) or judge.get("provider", "none") == "none":
         raise ConfigError(["judge: a judge is what is calibrated; choose one (judge=gpt-4.1)"])
-    experiment = load(launch.anchored(first))
+    experiment = load_here(first)
     if words.phrasing != "reader" and "reader" in named:
         print(
             f"note: reader={experiment.reader.name} is not asked; --phrasing reader has it word the probes",

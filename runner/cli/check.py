@@ -6,10 +6,10 @@ import asyncio
 import json
 from typing import Final
 
+from runner.cli._launch.file_paths import load_here
 from runner.cli._words import overrides
 from runner.cli._words.flags import Flags
-from runner.cli.launch import anchored
-from runner.config import cache_dir, load
+from runner.config import cache_dir
 from runner.errors import ConfigError, RunnerError
 
 _FLAGS: Final = Flags("check", switches=(*overrides.SWEEPING, "--json"), many=overrides.CONFIG_DIR)
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     found: list[Conformance] = []
     failed: list[str] = []
     for words in expand(argv):
-        experiment = load(anchored(compose(words, folders)))
+        experiment = load_here(compose(words, folders))
         system = build(experiment.arm)
         system.require()
         opening = Opening(cache_dir=cache_dir(), prices=Prices.load(experiment.run.prices))

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from runner.cli._launch.file_paths import load_here
 from runner.cli._words import overrides
 from runner.cli._words.flags import Flags
-from runner.cli.launch import anchored
-from runner.config import Experiment, load
+from runner.config import Experiment
 from runner.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     forecasts, judged, problems = [], [], []
     for words in expand(argv):
         try:
-            experiment = load(anchored(compose(words, folders)))
+            experiment = load_here(compose(words, folders))
             if experiment.run.from_:
                 judged.append(experiment)
             else:
@@ -56,9 +56,9 @@ def main(argv: list[str]) -> int:
         except ConfigError as error:
             problems += [line for line in error.problems if line not in problems]
     if len(forecasts) == 1 and experiment.run.stop_when_decided and not problems:
-        from runner.early_stop.watch import alone
+        from runner.early_stop.watch import single_run_problem
 
-        problems.append(alone())
+        problems.append(single_run_problem())
     if problems:
         raise ConfigError(problems)
     if judged:

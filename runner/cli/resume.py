@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from runner.cli import launch
+from runner.cli._launch import launch
+from runner.cli._launch.run_log import note_failure
+from runner.cli._launch.trust import refuse_strange
 from runner.cli._words import directories, overrides, own_folders
 from runner.cli._words.flags import Flags
-from runner.cli.trust import refuse_strange
 from runner.config import cache_dir, load
 from runner.errors import ConfigError, RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
@@ -66,7 +67,7 @@ def _sweep(path: Path, retry: bool, trust: bool, whole: bool) -> int:
         except launch.Interrupted:
             return 1
         except RunnerError as error:
-            launch.note_failure(run or RunDir(found.get(number, path / str(number))), error)
+            note_failure(run or RunDir(found.get(number, path / str(number))), error)
     from runner.cli.gate import gate_sweep
 
     print(f"sweep {directories.shown(path)}", file=sys.stderr)

@@ -22,7 +22,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from runner.cli import launch
+from runner.cli._launch import launch
+from runner.cli._launch.run_log import note_failure, remove_if_empty
 from runner.cli._words import directories, overrides, own_folders
 from runner.config import cache_dir, conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError, UsageError
@@ -181,11 +182,11 @@ def plain(config: DictConfig) -> dict[str, Any]:
     if "experiment" in plain:
         raise ConfigError([f"experiment: {_GLOBAL}"])
     if recorded:
-        from runner.experiment.regrade.source import stands_in
+        from runner.experiment.regrade.source import config_of_recorded
 
         if {"arm.name", "arm.system"} <= missing:  # none was chosen: the recorded run has one
             del plain["arm"]
-        return stands_in(plain)
+        return config_of_recorded(plain)
     unknown = sorted(missing - {"arm.name", "arm.system"})
     if unknown:
         raise ConfigError([f"Missing mandatory value: {key}" for key in unknown])
@@ -210,13 +211,13 @@ def _task(config: DictConfig) -> int:
         return 1
     except RunnerError as error:
         if sweeping:
-            launch.note_failure(run, error)
+            note_failure(run, error)
         raise
     except Exception as error:
         if not sweeping:
             raise
         traceback.print_exc()  # a bug; the other jobs of the sweep go on all the same
-        launch.note_failure(run, RunnerError(f"a bug: {type(error).__name__}: {error}; see {run.log_path}"))
+        note_failure(run, RunnerError(f"a bug: {type(error).__name__}: {error}; see {run.log_path}"))
         return 1
 
 
@@ -225,7 +226,7 @@ def _values(config: DictConfig, run: RunDir) -> dict[str, Any]:
     try:
         return plain(config)
     except RunnerError:
-        launch.remove_if_empty(run.path)
+        remove_if_empty(run.path)
         raise
 
 

@@ -48,7 +48,7 @@ def contradictions(experiment: Experiment) -> list[str]:
     return lines
 
 
-def alone() -> str:
+def single_run_problem() -> str:
     """Return what to say to a single run with the setting."""
     return (
         "run.stop_when_decided: a single run has no baseline to be decided against; sweep (-m +arm=BASELINE,ARM), or "
@@ -56,7 +56,7 @@ def alone() -> str:
     )
 
 
-def caution(clusters: int, unit: str) -> str | None:
+def too_few_clusters(clusters: int, unit: str) -> str | None:
     """Return what so few clusters mean for a watched arm; ``None`` when they are enough to decide."""
     least = least_units()
     if clusters >= least:
@@ -157,7 +157,7 @@ def _value(row: Row, metric: str) -> float:
     return np.nan if value is None else float(value)
 
 
-def watch_on(baseline: RunDir, settings: GateConfig, instrument: Instrument) -> tuple[Watch, str]:
+def watch_against(baseline: RunDir, settings: GateConfig, instrument: Instrument) -> tuple[Watch, str]:
     """A watch against a recorded baseline, and the metric that it reads.
 
     Raises
@@ -172,7 +172,7 @@ def watch_on(baseline: RunDir, settings: GateConfig, instrument: Instrument) -> 
     return Watch(rows, metric, counted, settings.max_error_share), metric
 
 
-class Watching:
+class WatchedArm:
     """A watch with what must be said of it: against whom, by what, under which null."""
 
     def __init__(self, watch: Watch, against: RunDir, metric: str, unit: str) -> None:
@@ -198,7 +198,7 @@ class Watching:
         return self.watch.decided(self.against, self.unit) if self.watch.take(row) else None
 
 
-def begin(run: RunDir, experiment: Experiment, instrument: Instrument) -> Watching | str:
+def begin_watch(run: RunDir, experiment: Experiment, instrument: Instrument) -> WatchedArm | str:
     """Begin to watch an arm whose instrument is known, or say in a line why it is not watched.
 
     Parameters
@@ -232,7 +232,7 @@ def begin(run: RunDir, experiment: Experiment, instrument: Instrument) -> Watchi
         fakes = [*theirs.fakes, *instrument.fakes]
         if fakes:
             return f"{fakes[0]} is a fake: there will be no verdict"
-        watch, metric = watch_on(baseline, experiment.gate, instrument)
+        watch, metric = watch_against(baseline, experiment.gate, instrument)
         if metrics_of(instrument.harness).pair(metric) is not None:
             return f"{metric} is a score of two questions, which no single row tells"
         expected = theirs.census.questions
@@ -241,5 +241,5 @@ def begin(run: RunDir, experiment: Experiment, instrument: Instrument) -> Watchi
         return f"the baseline {baseline.path.name} cannot be read ({error})"
     if rows < expected:
         return f"the baseline {baseline.path.name} is not finished: {expected - rows} questions are missing"
-    few = caution(watch.signs.clusters, "question" if watch.signs.single else instrument.harness.cluster)
-    return few or Watching(watch, baseline, metric, instrument.harness.cluster)
+    few = too_few_clusters(watch.signs.clusters, "question" if watch.signs.single else instrument.harness.cluster)
+    return few or WatchedArm(watch, baseline, metric, instrument.harness.cluster)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.experiment.evidence import Stored
+from runner.experiment.evidence import StoredEvidence
 from runner.experiment.grade import Conclusion, GradedAnswers, conclude
 from runner.experiment.recall_budget import fingerprint
 from runner.experiment.search import Searched
@@ -13,7 +13,7 @@ from runner.types import OK, Question, Row, Scenario, Texts
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question as it was put: of which scenario, when (unix seconds), and the flags that its history gives it."""
 
     scenario: Scenario
@@ -22,12 +22,12 @@ class Asked:
     flags: tuple[str, ...] = ()
 
 
-def failed(asked: Asked, status: str, error: str) -> Row:
+def failed_row(asked: AskedQuestion, status: str, error: str) -> Row:
     """Return the row of a question that got no answer and no retrieval, since its history could not be written."""
     return row_of(asked, Searched(status=status, error=error), None)
 
 
-def row_of(asked: Asked, searched: Searched, graded: GradedAnswers | None) -> Row:
+def row_of(asked: AskedQuestion, searched: Searched, graded: GradedAnswers | None) -> Row:
     """Return the row of a question from what its steps found."""
     question, scenario = asked.question, asked.scenario
     flags = (*asked.flags, *searched.flags)
@@ -67,7 +67,9 @@ def _repeat_keys(graded: GradedAnswers) -> tuple[str, ...]:
     return tuple(keys) if len(keys) > 1 else ()
 
 
-def texts_of(asked: Asked, searched: Searched, graded: GradedAnswers | None, stored: Stored | None) -> Texts | None:
+def texts_of(
+    asked: AskedQuestion, searched: Searched, graded: GradedAnswers | None, stored: StoredEvidence | None
+) -> Texts | None:
     """Return the long part of a row; ``None`` for a search that failed."""
     question = asked.question
     if searched.status != OK:

@@ -21,7 +21,7 @@ _SHORTEST: Final = 3  # characters of an answer that is looked for: "a" or "no" 
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredEvidence:
     """The events that hold an answer, the ids of those that the system holds (``None``: it cannot tell), its links."""
 
     evidence: tuple[Passage, ...]
@@ -29,7 +29,7 @@ class Stored:
     links: bool
 
 
-class Evidence:
+class ScenarioEvidence:
     """One scenario's events, as evidence for its questions.
 
     Parameters
@@ -48,7 +48,7 @@ class Evidence:
         self._silent = False
         self.known = None if scenario.existing else frozenset(event.id for event in scenario.events)
 
-    async def stored(self, question: Question) -> Stored:
+    async def stored(self, question: Question) -> StoredEvidence:
         """Return the events that hold the answer, and which of them any stored memory came from.
 
         Those that the benchmark labels, else the first few in which a gold answer stands word by word.
@@ -58,9 +58,9 @@ class Evidence:
         found = tuple(Passage(id=event.id, text=dated(event).text) for event in told)
         links = self._system.capabilities.links
         if not found:
-            return Stored(found, None, links)
+            return StoredEvidence(found, None, links)
         held = await self._held([passage.id for passage in found])
-        return Stored(found, None if held is None else tuple(at.id for at in found if at.id in held), links)
+        return StoredEvidence(found, None if held is None else tuple(at.id for at in found if at.id in held), links)
 
     async def _held(self, wanted: list[str]) -> frozenset[str] | None:
         """What is only told of a failure must not be one; a system that did not answer once is not waited for again."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis.summary import summarise
-from runner.early_stop.watch import begin, watch_entries
+from runner.early_stop.watch import begin_watch, watch_entries
 from runner.errors import Decided, RecordError, RunnerError, Stopped
 from runner.experiment.conformance import remembered
-from runner.experiment.instrument import instrument, same_instrument, write_side, written
+from runner.experiment.instrument import instrument, same_instrument, write_side, written_form
 from runner.experiment.prepare import PreparedExperiment, require_capable
 from runner.experiment.run_loop import QuestionLoop
 from runner.experiment.session import Observer
@@ -55,10 +55,10 @@ def execute(
     RunnerError
         The reason why the run stopped, after everything that was finished is on disk.
     """
-    return carried_out(run, lambda: _session(run, ready, observer, cache_dir, retry_errors, to_the_end))
+    return run_session(run, lambda: _session(run, ready, observer, cache_dir, retry_errors, to_the_end))
 
 
-def carried_out(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -> Outcome:
+def run_session(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -> Outcome:
     """One sitting from its repaired journals to its summary.
 
     Raises
@@ -72,13 +72,13 @@ def carried_out(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -
         asyncio.run(session())
     except RunnerError as error:
         problem = error
-    outcome = settle(run, problem)
+    outcome = write_outcome(run, problem)
     if problem is not None and not isinstance(problem, Decided):
         raise problem
     return outcome
 
 
-def settle(run: RunDir, problem: RunnerError | None) -> Outcome:
+def write_outcome(run: RunDir, problem: RunnerError | None) -> Outcome:
     """Write ``summary.json`` from what is recorded, and say how the run stands."""
     try:
         recorded = run.instrument()
@@ -122,7 +122,7 @@ async def _session(
     try:
         require_capable(ready.experiment, ready.system, ready.census)
         fresh = instrument(ready, opened, remembered(cache_dir, ready.experiment.arm, opened))
-        same_instrument(run, fresh, written(fresh))
+        same_instrument(run, fresh, written_form(fresh))
         record: dict[str, Any] = {
             "run_id": run_id,
             "dataset": vars(ready.dataset),
@@ -132,7 +132,7 @@ async def _session(
         }
         if ready.experiment.run.stop_when_decided:
             record["watched"] = [*watch_entries(prior), _watch(run, ready, engine, observer, to_the_end)]
-        with noted(run, record), stop_signals(engine.interrupt):
+        with session_record(run, record), stop_signals(engine.interrupt):
             await engine.run()
     finally:
         await ready.system.close()
@@ -142,7 +142,7 @@ def _watch(
     run: RunDir, ready: PreparedExperiment, engine: QuestionLoop, observer: Observer, to_the_end: bool
 ) -> dict[str, Any]:
     """Watch an arm of a sweep against its baseline, or not; what provenance says of it."""
-    found = "it is to run to its end" if to_the_end else begin(run, ready.experiment, run.instrument())
+    found = "it is to run to its end" if to_the_end else begin_watch(run, ready.experiment, run.instrument())
     if isinstance(found, str):
         observer.note(f"not watched: {found}")
         return {"not": found}
@@ -152,7 +152,7 @@ def _watch(
 
 
 @contextmanager
-def noted(run: RunDir, record: dict[str, Any]) -> Iterator[None]:
+def session_record(run: RunDir, record: dict[str, Any]) -> Iterator[None]:
     """Write ``provenance.json`` when a sitting begins, below those of earlier ones, and when it ends."""
     sittings = [*run.read_json("provenance.json").get("sittings", []), provenance.start()]
     record = {**record, "sittings": sittings}

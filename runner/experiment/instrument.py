@@ -115,7 +115,7 @@ def _denominator(axis: str, harness: Harness) -> str:
     return f"correct / (correct + wrong + abstained) over categories {categories}; errors excluded"
 
 
-def written(fresh: Instrument) -> dict[str, Any]:
+def written_form(fresh: Instrument) -> dict[str, Any]:
     """Return what ``instrument.json`` of a new run holds: of a system that was never checked an empty conformance."""
     plain: dict[str, Any] = msgspec.to_builtins(fresh)
     harness = {name: value for name, value in plain["harness"].items() if name not in SUPERSEDED}

@@ -14,7 +14,7 @@ from runner.record.journal import Journal
 from runner.types import Call, Completion, Usage
 
 # The question that the running task is asking, for calls that a memory system makes by itself.
-asking: ContextVar[str] = ContextVar("asking", default="")
+current_question: ContextVar[str] = ContextVar("current_question", default="")
 
 FAULT: Final = "fault"  # the `request` of a call that was paid and gave nothing: no request ever matches it
 
@@ -81,7 +81,7 @@ class Ledger:
 
     async def complete_for_system(self, model: Model, request: Request) -> Completion:
         """The same for a memory system that asks a model while it searches."""
-        question = asking.get()  # empty while a history is written
+        question = current_question.get()  # empty while a history is written
         return await self.complete(model, request, question, "search_model" if question else "ingest_model", 0)
 
     def _write(self, question: str, role: str, repeat: int, request: str, completion: Completion) -> None:

@@ -16,13 +16,13 @@ from typing import Any
 from runner.config import ModelConfig
 from runner.errors import RunnerError, SystemFault
 from runner.experiment.answer import MemoryAnswers, ReaderAnswers
-from runner.experiment.assemble import Asked, failed, row_of, texts_of
+from runner.experiment.assemble import AskedQuestion, failed_row, row_of, texts_of
 from runner.experiment.benchmark_guard import BenchmarkGuard
-from runner.experiment.evidence import Evidence
+from runner.experiment.evidence import ScenarioEvidence
 from runner.experiment.grade import AnswerGrader, GradedAnswers, JudgeGrader
 from runner.experiment.ingest import Ingester
 from runner.experiment.lexical_answers import LexicalScorer
-from runner.experiment.model_calls import asking
+from runner.experiment.model_calls import current_question
 from runner.experiment.prepare import PreparedExperiment
 from runner.experiment.search import Searched, Searcher
 from runner.experiment.session import Observer, RunSession
@@ -134,10 +134,10 @@ class QuestionLoop(RunSession):
             except SystemFault as fault:
                 error = mask(str(fault))
                 for question in todo:
-                    self._write(failed(self._asked(scenario, question), fault.status, error), None)
+                    self._write(failed_row(self._asked(scenario, question), fault.status, error), None)
                 self._stop.failed(f"{fault.status}: {error[:500]}")
                 return
-            evidence = Evidence(scenario, ns, self._ready.system, self._config.search_s)
+            evidence = ScenarioEvidence(scenario, ns, self._ready.system, self._config.search_s)
             async with asyncio.TaskGroup() as group:
                 ask = partial(self._question, ns, scenario, flags, evidence)
                 await self._start_each(group, self._slots, todo, ask)
@@ -152,11 +152,11 @@ class QuestionLoop(RunSession):
             log.warning("erase of %s failed: %s", ns, mask(str(error)), exc_info=True)
 
     async def _question(
-        self, ns: str, scenario: Scenario, flags: tuple[str, ...], evidence: Evidence, question: Question
+        self, ns: str, scenario: Scenario, flags: tuple[str, ...], evidence: ScenarioEvidence, question: Question
     ) -> None:
         """Search, answer and grade one question, then assemble its row and texts."""
         self._stop.check()
-        asking.set(question.id)
+        current_question.set(question.id)
         asked = self._asked(scenario, question, flags)
         stored = await evidence.stored(question) if self._config.texts else None
         existing = EXISTING in flags
@@ -185,8 +185,8 @@ class QuestionLoop(RunSession):
         first = graded.attempts[0]
         return self._searcher.read_for_answer(question, first.text, first.hits, existing), graded
 
-    def _asked(self, scenario: Scenario, question: Question, flags: tuple[str, ...] = ()) -> Asked:
-        return Asked(scenario, question, time.time(), (*flags, *self._ready.harness.flags(question)))
+    def _asked(self, scenario: Scenario, question: Question, flags: tuple[str, ...] = ()) -> AskedQuestion:
+        return AskedQuestion(scenario, question, time.time(), (*flags, *self._ready.harness.flags(question)))
 
     def _written(self, done: Ingest) -> None:
         self._last_progress = time.monotonic()

@@ -22,7 +22,7 @@ from runner.types import OK, SEARCH_CACHED, SOURCES_UNTOLD, Answer, Hit, Query, 
 # Metrics that hold whatever the order of the hits: all that a system can be measured on that does not rank.
 UNRANKED: Final = "@all"
 # Stands for the hits of an answer whose memory does not say what it read: not measurable, which is not nothing.
-UNTOLD: Final = (Hit(key="", text=""),)
+UNKNOWN_HITS: Final = (Hit(key="", text=""),)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Searcher:
 
     def read_for_answer(self, question: Question, text: str, hits: tuple[Hit, ...] | None, existing: bool) -> Searched:
         """Measure what a memory read for its own answer; where it does not say, nothing is measurable."""
-        metrics, flags = self._measured(question, UNTOLD if hits is None else hits, existing)
+        metrics, flags = self._measured(question, UNKNOWN_HITS if hits is None else hits, existing)
         return Searched(
             hits=hits or (),
             keys="" if hits is None else fingerprint([hit.key for hit in hits]),
@@ -150,7 +150,7 @@ class Searcher:
     def _measured(self, question: Question, hits: Sequence[Hit], existing: bool) -> tuple[Scores, tuple[str, ...]]:
         flags: tuple[str, ...] = ()
         if not hits and not self._system.capabilities.sources and not existing:
-            hits = UNTOLD  # what names no events when it finds something cannot be measured when it finds nothing
+            hits = UNKNOWN_HITS  # what names no events when it finds something cannot be measured when it finds nothing
         elif any(hit.sources is None for hit in hits) and not existing:
             flags = (SOURCES_UNTOLD,)
         metrics = self._benchmark.retrieval(question, hits)

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from runner.config import RunConfig
-from runner.early_stop.watch import Watching
+from runner.early_stop.watch import WatchedArm
 from runner.errors import RunnerError, Stopped
 from runner.experiment.model_calls import Ledger
 from runner.experiment.spend import Spend
@@ -69,7 +69,7 @@ class RunSession:
         self._interrupts = 0
         self._last_progress = time.monotonic()
         self._main: asyncio.Task[None] | None = None
-        self.watching: Watching | None = None  # of an arm that stops when it is decided against the baseline
+        self.watching: WatchedArm | None = None  # of an arm that stops when it is decided against the baseline
 
     # --- what a subclass writes ---------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from runner.calibration.file import COMPLETE, Calibration, Tally
+from runner.calibration.file import COMPLETE, Calibration, ProbeTally
 from runner.calibration.probes import KINDS, RIGHT, SPECIFIC, VAGUE, WORDS
 from runner.report.console import counted, text
 from runner.stats.judge_error import CAVEATS
@@ -47,7 +47,7 @@ def calibration_table(made: Calibration) -> Group:
     return Group(text(title, "italic"), table, *(text(line, style) for line, style in _lines(made)))
 
 
-def _row(name: str, tally: Tally) -> list[Any]:
+def _row(name: str, tally: ProbeTally) -> list[Any]:
     interval = "" if tally.low is None or tally.high is None else f"{tally.low:.3f} .. {tally.high:.3f}"
     return [
         text(name),

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from runner.calibration import templates
-from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, plan, tells
+from runner.calibration.probes import RIGHT, SPECIFIC, VAGUE, holds_gold, plan_probes
 from runner.config import Dataset, HarnessConfig, SliceConfig
 from runner.errors import UsageError
 from runner.harness import Harness, build
@@ -46,13 +46,13 @@ def asked(number: int, *golds: str, category: str = "1", text: str = "What is it
 def test_no_template_is_a_refusal_or_doubles_a_full_stop() -> None:
     for name in templates.ANSWERS:
         for fact in ("7 May 2023", "a dog.", "{braces}", "no", "yes, twice"):
-            said = templates.worded(name, fact)
+            said = templates.fill_answer(name, fact)
             assert not is_abstention(said)
-            assert templates.holds(said, fact)
+            assert templates.has_words_of(said, fact)
             assert not said.endswith("..")
     for name in templates.VAGUE:
         for question in ("When did the band play?", "Who?", "?", "Would you rather {fact}?"):
-            said = templates.vague(name, question)
+            said = templates.fill_vague(name, question)
             assert not is_abstention(said)
             assert "{topic}" not in said
 
@@ -71,7 +71,7 @@ def test_no_template_is_a_refusal_or_doubles_a_full_stop() -> None:
 )
 def test_the_topic_of_a_question(question: str, topic: str, asks: str) -> None:
     assert templates.topic(question) == topic
-    assert templates.asks(question) == asks
+    assert templates.interrogative(question) == asks
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_which_answers_may_be_the_same(one: str, other: str, same: bool) -> None
 
 
 def test_a_fact_survives_by_its_words() -> None:
-    assert templates.holds("It was on May 7, 2023.", "7 May 2023")
-    assert not templates.holds("It was in May 2023.", "7 May 2023")
-    assert not templates.holds("once", "once and once again")
+    assert templates.has_words_of("It was on May 7, 2023.", "7 May 2023")
+    assert not templates.has_words_of("It was in May 2023.", "7 May 2023")
+    assert not templates.has_words_of("once", "once and once again")
 
 
 def test_categories_have_their_share_of_the_slice() -> None:
@@ -121,18 +121,18 @@ def test_the_wrong_answer_is_never_right() -> None:
         ]
     )
     for seed in range(20):
-        made = plan(harness, SliceConfig(), 10, seed)
+        made = plan_probes(harness, SliceConfig(), 10, seed)
         wrong = {probe.id: probe for probe in made.probes if probe.kind == SPECIFIC}
         assert wrong["s/0#specific"].donor == "s/3"
         assert wrong["s/0#specific"].fact == "a parrot"
         assert "s/4#specific" not in wrong
         assert made.left_out == {"known wrong, specific: no other answer of the category is surely wrong": 1}
         for probe in made.probes:
-            assert tells(probe.text, probe.item) is (probe.kind == RIGHT)
+            assert holds_gold(probe.text, probe.item) is (probe.kind == RIGHT)
 
 
 def test_right_and_wrong_are_worded_alike() -> None:
-    made = plan(Small([asked(n, f"answer number {n}x") for n in range(30)]), SliceConfig(), 30, 7)
+    made = plan_probes(Small([asked(n, f"answer number {n}x") for n in range(30)]), SliceConfig(), 30, 7)
     worded = {probe.id: probe.template for probe in made.probes}
     assert all(worded[f"s/{n}#{RIGHT}"] == worded[f"s/{n}#{SPECIFIC}"] for n in range(30))
     assert len({worded[f"s/{n}#{RIGHT}"] for n in range(30)}) > 3
@@ -141,7 +141,7 @@ def test_right_and_wrong_are_worded_alike() -> None:
 def test_one_that_asks_alike_lends_its_answer_first() -> None:
     dates = [asked(n, f"{n} May 19{n}", text="When was it?") for n in range(10, 13)]
     places = [asked(n, f"town {n}z", text="Where was it?") for n in range(20, 40)]
-    made = plan(Small(dates + places), SliceConfig(), 99, 7)
+    made = plan_probes(Small(dates + places), SliceConfig(), 99, 7)
     lent = {probe.item.question.id: probe.donor for probe in made.probes if probe.kind == SPECIFIC}
     assert all(lent[f"s/{n}"] in {"s/10", "s/11", "s/12"} for n in range(10, 13))
 
@@ -149,7 +149,7 @@ def test_one_that_asks_alike_lends_its_answer_first() -> None:
 def test_a_vague_answer_does_not_hold_the_gold() -> None:
     either = asked(0, "left-handed", text="Is Anna left-handed or right-handed?")
     for seed in range(20):
-        made = plan(Small([either, asked(1, "tea")]), SliceConfig(), 9, seed)
+        made = plan_probes(Small([either, asked(1, "tea")]), SliceConfig(), 9, seed)
         (vague,) = [probe for probe in made.probes if probe.id == "s/0#vague"]
         assert vague.template in templates.TOPICLESS
         assert "left" not in vague.text
@@ -167,7 +167,7 @@ def test_what_cannot_be_probed_is_counted() -> None:
         ],
         excluded=frozenset({"s/3"}),
     )
-    made = plan(harness, SliceConfig(), 99, 7)
+    made = plan_probes(harness, SliceConfig(), 99, 7)
     assert made.eligible == {"1": 2}
     assert made.left_out == {
         "items whose gold a patch excludes": 1,
@@ -177,17 +177,17 @@ def test_what_cannot_be_probed_is_counted() -> None:
     }
     assert {probe.fact for probe in made.probes if probe.kind == RIGHT} == {"x1", "second"}
     with pytest.raises(UsageError, match="1 items whose right answer is to abstain"):
-        plan(harness, SliceConfig(categories=["5"]), 9, 7)
+        plan_probes(harness, SliceConfig(categories=["5"]), 9, 7)
 
 
 def test_a_seed_decides_and_the_order_of_the_data_does_not() -> None:
     questions = [asked(n, f"fact {n}q", category="12"[n % 2]) for n in range(40)]
-    one, other = (plan(Small(items), SliceConfig(), 12, 7) for items in (questions, questions[::-1]))
+    one, other = (plan_probes(Small(items), SliceConfig(), 12, 7) for items in (questions, questions[::-1]))
     assert one == other
-    assert plan(Small(questions), SliceConfig(), 12, 8) != one
+    assert plan_probes(Small(questions), SliceConfig(), 12, 8) != one
     kinds = Counter((probe.kind, probe.item.question.category) for probe in one.probes)
     assert kinds == dict.fromkeys([(kind, c) for kind in (RIGHT, SPECIFIC, VAGUE) for c in "12"], 6)
-    few = {probe.id for probe in plan(Small(questions), SliceConfig(), 6, 7).probes}
+    few = {probe.id for probe in plan_probes(Small(questions), SliceConfig(), 6, 7).probes}
     assert few < {probe.id for probe in one.probes}  # more probes add to those that there are
 
 
@@ -195,7 +195,7 @@ def test_on_locomo(shared_data: Path) -> None:
     file = shared_data / "locomo" / "locomo10.json"
     errors = shared_data / "locomo_audit" / "errors.json"
     harness = build(HarnessConfig(name="locomo_qa", dataset=Dataset(path=str(file)), patches=[str(errors)]))
-    made = plan(harness, SliceConfig(), 100, 7)
+    made = plan_probes(harness, SliceConfig(), 100, 7)
     # 282, 321, 96 and 841 items, without the 28, 26, 9 and 36 whose gold the audit excludes; 446 adversarial ones.
     assert made.eligible == {"1": 254, "2": 295, "3": 87, "4": 805}
     assert made.left_out["items whose right answer is to abstain"] == 446
@@ -210,4 +210,4 @@ def test_on_locomo(shared_data: Path) -> None:
     assert len(kinds) == 12
     for probe in made.probes:
         assert not is_abstention(probe.text)
-        assert tells(probe.text, probe.item) is (probe.kind == RIGHT)
+        assert holds_gold(probe.text, probe.item) is (probe.kind == RIGHT)

@@ -19,7 +19,7 @@ from scipy.special import beta
 from runner.cli import main
 from runner.config import GateConfig, load
 from runner.early_stop.baseline import baseline_of
-from runner.early_stop.watch import begin, contradictions, watch_on
+from runner.early_stop.watch import begin_watch, contradictions, watch_against
 from runner.gate import Comparison, compare
 from runner.gate.sweep import gate
 from runner.record.rundir import RunDir
@@ -175,7 +175,7 @@ def test_an_arm_is_stopped_only_where_the_gate_would_give_a_verdict(tmp_path: Pa
     instrument = RunDir(path).instrument()
 
     def stopped_after(rows: list[Row]) -> int | None:
-        watch, _ = watch_on(RunDir(path), GateConfig(), instrument)
+        watch, _ = watch_against(RunDir(path), GateConfig(), instrument)
         return next((n for n, row in enumerate(rows, 1) if watch.take(row)), None)
 
     assert stopped_after([answered(i, True, cluster=i, keys="b") for i in range(12)]) == 7
@@ -294,7 +294,7 @@ def test_watching_begins_only_where_the_gate_would_compare(tmp_path: Path) -> No
     instrument = run.instrument()
 
     def said(**changes: Any) -> str:
-        found = begin(run, run.experiment(), replace(instrument, **changes))
+        found = begin_watch(run, run.experiment(), replace(instrument, **changes))
         return found if isinstance(found, str) else found.note
 
     assert said().startswith("watched against 0-a by accuracy_abstain_wrong")

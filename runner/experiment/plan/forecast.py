@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from runner.config import Experiment, ModelConfig
-from runner.early_stop.watch import caution
+from runner.early_stop.watch import too_few_clusters
 from runner.experiment.plan.pricing import CHARS_PER_TOKEN, VERDICT_TOKENS, Cost, Stage, model_warnings, price
 from runner.experiment.prepare import PreparedExperiment, prepare
 from runner.stats.planning.design import GUESSED, Assumed
@@ -131,7 +131,7 @@ def _cluster_warnings(ready: PreparedExperiment) -> list[str]:
         warnings.append(f"{clusters} {unit}s: too few for any verdict (6 are needed, 30 are comfortable)")
     elif clusters < 30:
         warnings.append(f"{clusters} {unit}s: the interval is widened for few clusters")
-    few = caution(clusters, unit) if ready.experiment.run.stop_when_decided else None
+    few = too_few_clusters(clusters, unit) if ready.experiment.run.stop_when_decided else None
     return [*warnings, *([few] if few else [])]
 
 

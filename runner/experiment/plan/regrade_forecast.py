@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runner.config import Experiment
 from runner.experiment.plan.pricing import CHARS_PER_TOKEN, VERDICT_TOKENS, Stage, model_warnings, price
 from runner.experiment.regrade import prepare
-from runner.experiment.regrade.source import gradable, repeated
+from runner.experiment.regrade.source import answers_per_repeat, gradable
 from runner.types import Label, Question
 
 
@@ -70,7 +70,7 @@ def forecast(experiment: Experiment) -> JudgeForecast:
             question = Question(
                 id=row.id, text=texts.question, category=row.category, gold=texts.gold, rubric=texts.rubric
             )
-            answers = repeated(row, texts.answers)
+            answers = answers_per_repeat(row, texts.answers)
             for answer, has_answer in zip(answers, gradable(row, texts.answers), strict=True):
                 if not has_answer:
                     continue

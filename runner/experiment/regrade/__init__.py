@@ -10,7 +10,6 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -19,11 +18,18 @@ from msgspec.structs import replace
 import runner
 from runner.config import Experiment
 from runner.errors import ConfigError, Refused, RunnerError
-from runner.experiment.execute import Outcome, carried_out, noted
+from runner.experiment.execute import Outcome, run_session, session_record
 from runner.experiment.grade import Graded, JudgeGrader, conclude
 from runner.experiment.instrument import judge_rows, same_instrument
 from runner.experiment.problems import Problems
-from runner.experiment.regrade.source import Recorded, counted, gradable, open_recorded, repeated, sampled
+from runner.experiment.regrade.source import (
+    RecordedAnswers,
+    answers_per_repeat,
+    census_of,
+    gradable,
+    open_recorded,
+    sample_ids,
+)
 from runner.experiment.session import Observer, RunSession
 from runner.experiment.stop import stop_signals
 from runner.llm import Model, connect
@@ -52,7 +58,7 @@ class Regrade:
     """
 
     experiment: Experiment
-    source: Recorded
+    source: RecordedAnswers
     judge: Judge
     prices: Prices
     ids: list[str]
@@ -81,11 +87,11 @@ def prepare(experiment: Experiment) -> Regrade:
     judge = problems.attempt(Judge, experiment.judge, source.instrument.harness.rubrics)
     prices = problems.attempt(Prices.load, experiment.run.prices)
     problems.check()
-    ids = sampled(source, experiment.run.sample, experiment.run.seed)
+    ids = sample_ids(source, experiment.run.sample, experiment.run.seed)
     return Regrade(experiment, source, judge, prices, ids, _instrument(experiment, source, judge, ids))
 
 
-def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Sequence[str]) -> Instrument:
+def _instrument(experiment: Experiment, source: RecordedAnswers, judge: Judge, ids: Sequence[str]) -> Instrument:
     recorded, config = source.instrument, experiment.judge
     rows = {**recorded.rows, **judge_rows(config, judge)}
     if "rule:" in str(recorded.rows.get("judge.rubric")):  # what a rule graded, the judge grades by its own rubric
@@ -95,15 +101,13 @@ def _instrument(experiment: Experiment, source: Recorded, judge: Judge, ids: Seq
         chosen = IdSet()
         chosen.add(name.encode() for name in ids)
         rows |= {"slice.sha256": chosen.hexdigest(), "slice.questions": len(ids)}
-        census = counted(source, ids)
+        census = census_of(source, ids)
     fakes = [fake for fake in recorded.fakes if not fake.startswith("judge ")]
     fakes += [f"judge {config.name}"] if config.provider == "fake" else []
     return replace(recorded, format=FORMAT, runner=runner.__version__, rows=rows, fakes=fakes, census=census)
 
 
-def execute(
-    run: RunDir, ready: Regrade, observer: Observer, *, cache_dir: Path | None = None, retry_errors: bool = False
-) -> Outcome:
+def execute(run: RunDir, ready: Regrade, observer: Observer, *, retry_errors: bool = False) -> Outcome:
     """Grade what is left of a claimed run directory, then write its summary.
 
     Raises
@@ -113,13 +117,12 @@ def execute(
     RunnerError
         The reason why the run stopped, after everything that was finished is on disk.
     """
-    del cache_dir  # a judge needs none; the other kind of run does
-    return carried_out(run, lambda: _session(run, ready, observer, retry_errors))
+    return run_session(run, lambda: _session(run, ready, observer, retry_errors))
 
 
 async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors: bool) -> None:
     prior = run.read_json("provenance.json")
-    about = source_of(ready)
+    about = source_record(ready)
     _same_source(run, prior.get("source"), about)
     same_instrument(run, ready.instrument)
     recorded = ready.source.provenance
@@ -131,12 +134,12 @@ async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors
         "system": recorded.get("system", {}),
         "write_side": recorded.get("write_side"),
     }
-    engine = Regrading(run, ready, observer, retry_errors=retry_errors)
-    with noted(run, record), stop_signals(engine.interrupt):
+    engine = RegradeSession(run, ready, observer, retry_errors=retry_errors)
+    with session_record(run, record), stop_signals(engine.interrupt):
         await engine.run()
 
 
-def source_of(ready: Regrade) -> dict[str, Any]:
+def source_record(ready: Regrade) -> dict[str, Any]:
     """What provenance says of the recorded run: which one, what it held, and which judge graded its answers first."""
     source = ready.source
     above = source.provenance.get("source")
@@ -176,7 +179,7 @@ class _Served(msgspec.Struct):
     completion: _Reply
 
 
-class Regrading(RunSession):
+class RegradeSession(RunSession):
     """One sitting of a judge over recorded answers.
 
     Memory is bounded by what is in flight, and by the rows: texts stream from the recorded run into the new one.
@@ -250,7 +253,7 @@ class Regrading(RunSession):
         question = Question(
             id=recorded.id, text=texts.question, category=recorded.category, gold=texts.gold, rubric=texts.rubric
         )
-        answers, can = repeated(recorded, texts.answers), gradable(recorded, texts.answers)
+        answers, can = answers_per_repeat(recorded, texts.answers), gradable(recorded, texts.answers)
         graded: list[Graded] = []
         for repeat, answer in enumerate(answers):
             if can[repeat]:

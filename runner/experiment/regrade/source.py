@@ -41,7 +41,7 @@ class _Answers(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedAnswers:
     """A run with answers.
 
     Attributes
@@ -80,7 +80,7 @@ class Recorded:
             yield last
 
 
-def stands_in(values: Mapping[str, Any]) -> dict[str, Any]:
+def config_of_recorded(values: Mapping[str, Any]) -> dict[str, Any]:
     """A composed config with ``run.from``: what was asked is the recorded run's, the judge and the budget are ours.
 
     Raises
@@ -113,7 +113,7 @@ def stands_in(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def open_recorded(place: str) -> Recorded:
+def open_recorded(place: str) -> RecordedAnswers:
     """Read a run's rows and find its answers.
 
     Parameters
@@ -159,10 +159,12 @@ def open_recorded(place: str) -> Recorded:
             f"run.from={place}: {lost} of {len(rows)} answers were graded and are not in {run.texts_path.name}; "
             f"the record is damaged: run it again, or find the whole file"
         )
-    return Recorded(run, instrument, provenance, rows, lines, answered, _sha256(run.rows_path), _sha256(run.texts_path))
+    return RecordedAnswers(
+        run, instrument, provenance, rows, lines, answered, _sha256(run.rows_path), _sha256(run.texts_path)
+    )
 
 
-def repeated(row: Row, answers: Sequence[str]) -> tuple[str, ...]:
+def answers_per_repeat(row: Row, answers: Sequence[str]) -> tuple[str, ...]:
     """The answers, one a repeat; a single answer that was graded several times is graded as often again."""
     return tuple(answers) * len(row.labels) if len(answers) == 1 and row.labels else tuple(answers)
 
@@ -171,11 +173,11 @@ def gradable(row: Row, answers: Sequence[str]) -> list[bool]:
     """Which repeats have an answer: none where the memory failed, and all but those whose reader did."""
     if row.status in _UNASKED:
         return []
-    said = repeated(row, answers)
+    said = answers_per_repeat(row, answers)
     return [not (place < len(row.labels) and row.labels[place] == READER_ERROR) for place in range(len(said))]
 
 
-def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
+def sample_ids(recorded: RecordedAnswers, size: int | None, seed: int) -> list[str]:
     """Question ids, sorted: all of the run, or a sample of those with an answer.
 
     Each category has its share of the run, so that figures over the sample speak of the run, and within it ids are
@@ -197,7 +199,7 @@ def sampled(recorded: Recorded, size: int | None, seed: int) -> list[str]:
     return sorted(drawn(strata, size, seed))
 
 
-def counted(recorded: Recorded, ids: Sequence[str]) -> CensusCounts:
+def census_of(recorded: RecordedAnswers, ids: Sequence[str]) -> CensusCounts:
     """Count some of the run's questions as the instrument holds them; events as recorded."""
     rows = [recorded.rows[name] for name in ids]
     return CensusCounts(

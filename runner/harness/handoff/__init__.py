@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from runner.config import HarnessConfig, Strict, did_you_mean, own_path
+from runner.config import HarnessConfig, LocalPath, Strict, did_you_mean, own_path
 from runner.errors import ConfigError
 from runner.harness._base.contract import DatasetInfo, Harness
 from runner.harness._base.report import Line, Table
@@ -41,7 +41,7 @@ class HandoffSettings(Strict):
     """The choice of scenarios and of their variants."""
 
     # Not in the instrument, which has the content of the files: a folder may lie elsewhere on another machine.
-    scenarios: Annotated[str | None, Field(min_length=1, exclude=True)] = None
+    scenarios: Annotated[str | None, Field(min_length=1, exclude=True), LocalPath("folder")] = None
     shipped: bool = True
     only: Annotated[str, Field(min_length=1)] | None = None
     variants: Literal["all", "as_written"] = "all"

@@ -24,7 +24,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from runner.config import HarnessConfig, Strict
+from runner.config import HarnessConfig, LocalPath, Strict
 from runner.data.fields import first_few, one_line
 from runner.data.source import DataFiles, locate
 from runner.errors import ConfigError, DatasetError
@@ -48,7 +48,7 @@ class RecallSettings(Strict):
 
     namespace: Annotated[str, Field(min_length=1)] | None = None
     # Not in the instrument, which has the content of the file: it may lie elsewhere on another machine.
-    corpus: Annotated[str | None, Field(min_length=1, exclude=True)] = None
+    corpus: Annotated[str | None, Field(min_length=1, exclude=True), LocalPath()] = None
     corpus_sha256: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$", exclude=True)] = None
 
 

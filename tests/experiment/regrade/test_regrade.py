@@ -14,7 +14,7 @@ from runner.config import ModelConfig, load
 from runner.errors import ConfigError, RecordError, Refused, RunnerError, Stopped, UsageError
 from runner.experiment import regrade
 from runner.experiment.plan.regrade_forecast import forecast
-from runner.experiment.regrade.source import open_recorded, sampled, stands_in
+from runner.experiment.regrade.source import config_of_recorded, open_recorded, sample_ids
 from runner.record.provenance import answers_of
 from runner.record.rundir import RunDir
 from runner.stats.allocation import shares
@@ -33,7 +33,7 @@ class Silent:
 
 
 def values_of(source: Path, judge: dict[str, Any], **run: Any) -> dict[str, Any]:
-    return stands_in({"judge": judge, "gate": {}, "run": {"from": str(source), **run}})
+    return config_of_recorded({"judge": judge, "gate": {}, "run": {"from": str(source), **run}})
 
 
 def chat(url: str, model: str, **more: Any) -> dict[str, Any]:
@@ -297,10 +297,10 @@ def test_what_stands_in_for_an_arm(tmp_path: Path) -> None:
     assert (run.repeats, run.replicate, run.concurrency, run.sample, run.from_) == (3, 1, 5, 4, str(source))
     assert load(values).arm.system == "imported"
     with pytest.raises(ConfigError, match="arm: cannot be chosen"):
-        stands_in({"judge": FAKE, "arm": {"name": "a"}, "run": {"from": str(source)}})
+        config_of_recorded({"judge": FAKE, "arm": {"name": "a"}, "run": {"from": str(source)}})
     for judge in ({"name": "none", "provider": "none"}, {"name": "theirs", "provider": "imported"}):
         with pytest.raises(ConfigError, match="needs a judge that can be asked"):
-            stands_in({"judge": judge, "run": {"from": str(source)}})
+            config_of_recorded({"judge": judge, "run": {"from": str(source)}})
     recall = write_source(
         tmp_path / "recall",
         plain_items(1, 0, 0),
@@ -308,7 +308,7 @@ def test_what_stands_in_for_an_arm(tmp_path: Path) -> None:
         config={k: ModelConfig(name="none").model_dump() for k in ("reader", "judge")},
     )
     with pytest.raises(UsageError, match=r"recall axis \(reader=none\), so there are no answers"):
-        stands_in({"judge": FAKE, "run": {"from": str(recall)}})
+        config_of_recorded({"judge": FAKE, "run": {"from": str(recall)}})
 
 
 # --- samples ---------------------------------------------------------------------------------------------------------
@@ -334,14 +334,14 @@ def test_a_sample_is_seeded_sorted_and_of_what_has_an_answer(tmp_path: Path) -> 
     items += [item(n, "", ["reader_error"], status="reader_error", category="1") for n in range(60, 70)]
     source = open_recorded(str(write_source(tmp_path / "src", items)))
     mirrored = open_recorded(str(write_source(tmp_path / "mirrored", items[::-1])))
-    drawn = sampled(source, 12, 7)
-    assert drawn == sorted(drawn) == sampled(mirrored, 12, 7)
-    assert drawn != sampled(source, 12, 8)
-    assert set(drawn) <= set(sampled(source, 24, 7))
+    drawn = sample_ids(source, 12, 7)
+    assert drawn == sorted(drawn) == sample_ids(mirrored, 12, 7)
+    assert drawn != sample_ids(source, 12, 8)
+    assert set(drawn) <= set(sample_ids(source, 24, 7))
     assert Counter(source.rows[name].category for name in drawn) == {"1": 4, "2": 6, "3": 2}  # of 20, 30 and 10
     assert set(drawn) <= source.answered
-    assert len(sampled(source, 1000, 7)) == 60
-    assert len(sampled(source, None, 7)) == 70
+    assert len(sample_ids(source, 1000, 7)) == 60
+    assert len(sample_ids(source, None, 7)) == 70
 
 
 def test_a_sampled_run_pins_its_own_slice(tmp_path: Path) -> None:

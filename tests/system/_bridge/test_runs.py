@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.cli.trust import refuse_strange
+from runner.cli._launch.trust import refuse_strange
 from runner.config import load
 from runner.errors import Refused
 from tests.conftest import ROOT, command_environment
