@@ -13,6 +13,7 @@ from runner.config import ArmConfig, conf_dir
 from runner.system import build, find, names
 
 FILES = sorted((conf_dir() / "arm").glob("*.yaml"))
+UNSAID = OmegaConf.load(conf_dir() / "config.yaml")["arm"]  # what a file may leave out
 SHIPPED = {
     "no_memory": "none",
     "full_context": "full_context",
@@ -30,7 +31,8 @@ SHIPPED = {
 
 
 def composed(path: Path, limit: int | None = 8, max_chars: int | None = 3000) -> ArmConfig:
-    whole = OmegaConf.create({"budget": {"limit": limit, "max_chars": max_chars}, "arm": OmegaConf.load(path)})
+    arm = OmegaConf.merge(UNSAID, OmegaConf.load(path))
+    whole = OmegaConf.create({"budget": {"limit": limit, "max_chars": max_chars}, "arm": arm})
     values: Any = OmegaConf.to_container(whole, resolve=True)
     return ArmConfig.model_validate(values["arm"])
 
