@@ -88,7 +88,7 @@ def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:
             "instrument": msgspec.to_builtins(instrument := run.instrument()),
             **summary_of(run, instrument).to_dict(),
             **figures_of(run),
-            **({"smoke": smoke.to_dict()} if (smoke := smoke_of(run)) else {}),
+            **({"smoke": smoke.to_dict()} if (smoke := smoke_of(run, instrument)) else {}),
         }
         for run in runs
     }

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.gate.arm import Arm
-from runner.stats.planning.power import icc_of_sums
+from runner.stats.power import icc_of_sums
 from runner.stats.resample import Floats
 
 

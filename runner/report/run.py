@@ -17,6 +17,7 @@ from runner.harness._base.report import figure
 from runner.record.files import Figures, Instrument, Summary
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
+from runner.report.smoke import smoke_lines
 from runner.score.lexical_answers import PREFIXES, WARNING
 from runner.types import SOURCES_UNTOLD
 
@@ -63,15 +64,15 @@ def run_table(run: RunDir) -> Group:
     undeclared = about_system.get("undeclared") if isinstance(about_system, dict) else None
     assumed = [str(name) for name in undeclared] if isinstance(undeclared, list) else []
     lines = [*footnotes(instrument, summary, assumed), *watched(run, summary)]
-    return Group(text(title, "italic"), table, *(text(line, "dim") for line in lines), *_smoke(run))
+    return Group(text(title, "italic"), table, *(text(line, "dim") for line in lines), *_smoke(run, instrument))
 
 
-def _smoke(run: RunDir) -> list[Text]:
+def _smoke(run: RunDir, instrument: Instrument) -> list[Text]:
     """Return a line per threshold of a smoke test, and what keeps it from passing."""
-    smoke = smoke_of(run)
+    smoke = smoke_of(run, instrument)
     if smoke is None:
         return []
-    return [text(line, "" if smoke.outcome == "pass" else "bold red") for line in smoke.lines()]
+    return [text(line, "" if smoke.outcome == "pass" else "bold red") for line in smoke_lines(smoke)]
 
 
 def watched(run: RunDir, summary: Figures) -> list[str]:

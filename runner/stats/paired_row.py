@@ -12,7 +12,7 @@ from runner.stats.bootstrap import interval_of
 from runner.stats.clustered import Bounds, mcnemar_p, sign_flip_test
 from runner.stats.interval import DOMINANT_CLUSTER, Decision, Mode, check_mode, decide_interval, one_item_each
 from runner.stats.leverage import has_leverage
-from runner.stats.planning.power import design_effect, detectable_of, icc_of_sums, mean_cluster_size, resolving_n
+from runner.stats.power import design_effect, detectable_of, icc_of_sums, mean_cluster_size, resolving_n
 from runner.stats.resample import GUARD, Bools, ClusterSums, Floats
 from runner.stats.verdict import (
     ALL_TIES,

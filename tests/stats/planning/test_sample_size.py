@@ -16,8 +16,8 @@ from runner.stats.planning.design import Assumed, Design, Goal
 from runner.stats.planning.intervals import Thresholds, Width, width, width_table
 from runner.stats.planning.layout import laid_out, packed
 from runner.stats.planning.outlook import outlook
-from runner.stats.planning.power import intraclass_correlation, pairs_needed
 from runner.stats.planning.sample_size import detectable, needed
+from runner.stats.power import intraclass_correlation, pairs_needed
 
 
 def points(value: float) -> float:
