@@ -142,10 +142,10 @@ def _dispatch(argv: list[str]) -> int:
 
         print(f"agent-memory-runner {runner.__version__}")
         return 0
-    from runner.cli._words import overrides
+    from runner.cli._words import hydra_flags, overrides, rewriting
 
-    if not overrides.passes_through(argv):
+    if not hydra_flags.passes_through(argv):
         argv = overrides.checked(argv, VERBS)
     from runner.cli import run
 
-    return run.main(overrides.rewritten(argv))
+    return run.main(rewriting.rewritten(argv))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runner.cli._launch.file_paths import load_here
 from runner.cli._launch.run_log import logged
-from runner.cli._words import directories, overrides
+from runner.cli._words import choices, directories, hydra_flags, overrides
 from runner.cli._words.flags import Flags, Given
 from runner.config import Experiment
 from runner.errors import ConfigError, RecordError, Refused, Stopped, UsageError
@@ -29,7 +29,7 @@ _FLAGS: Final = Flags(
     "calibrate",
     switches=("--json", "--retry-errors"),
     valued=("--probes", "--phrasing", "--seed", "--into", "--second-judge", *_KNOWN),
-    many=("--declare", *overrides.CONFIG_DIR),
+    many=("--declare", *hydra_flags.CONFIG_DIR),
 )
 _PROBES: Final = 200  # a kind
 # What a reader would be where none is asked: an answer is graded, so the axis is that of answers.
@@ -155,7 +155,7 @@ def _again(given: Given, shown: str) -> str:
 
 def _experiment(words: _Words) -> Experiment:
     """What the overrides describe. No arm is needed: answers are made here and no memory is asked."""
-    flags = words.given.typed(*overrides.CONFIG_DIR)
+    flags = words.given.typed(*hydra_flags.CONFIG_DIR)
     named = {word.lstrip("+").partition("=")[0] for word in words.overrides}
     for key in ("run.from", "run.sample"):
         if key in named:
@@ -168,7 +168,7 @@ def _experiment(words: _Words) -> Experiment:
         raise UsageError(f"calibrate {several}: names several; one judge is calibrated at a time, on one benchmark")
     from runner.cli.run import compose, expand
 
-    mine = overrides.config_dirs(flags)
+    mine = hydra_flags.config_dirs(flags)
     composed = [_without_arm(compose(job, mine)) for job in expand([*chosen, *flags])]
     first = composed[0]
     if any(values != first for values in composed[1:]):
@@ -188,7 +188,7 @@ def _experiment(words: _Words) -> Experiment:
 def _sweeps(word: str) -> bool:
     """Whether a group is given several choices."""
     key, _, value = word.lstrip("+").partition("=")
-    return key in overrides.GROUPS and key not in ("arm", "experiment") and "," in value and "[" not in value
+    return key in choices.GROUPS and key not in ("arm", "experiment") and "," in value and "[" not in value
 
 
 def _without_arm(values: dict[str, Any]) -> dict[str, Any]:

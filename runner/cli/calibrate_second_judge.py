@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from runner.cli._words import directories, overrides
+from runner.cli._words import directories, overrides, rewriting
 from runner.cli._words.flags import Flags
 from runner.errors import RunnerError, UsageError
 from runner.record.rundir import RunDir, runs_under
@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
 
     # With --json nothing but JSON goes to standard output.
     with contextlib.redirect_stdout(sys.stderr) if words.as_json else contextlib.nullcontext():
-        code = runs.main(overrides.rewritten(line))
+        code = runs.main(rewriting.rewritten(line))
     told = _tell(into, sources, words.as_json)
     return code or told
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import yaml
 
+from runner.cli._words.choices import choices
 from runner.cli._words.flags import Flags
-from runner.cli._words.overrides import choices
 from runner.config import GateConfig, conf_dir, did_you_mean
 from runner.errors import RecordError, UsageError
 from runner.record.files import Instrument

@@ -12,7 +12,7 @@ from typing import Final
 from runner.cli._words import directories, own_folders
 from runner.cli._words.directories import shown
 from runner.cli._words.flags import Flags
-from runner.cli._words.overrides import config_dirs
+from runner.cli._words.hydra_flags import config_dirs
 from runner.config import own_path
 from runner.errors import RunnerError, UsageError
 from runner.safe import looks_secret, mask, printable

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from runner.cli._words.choices import GROUPS, choices
 from runner.cli._words.flags import Flags
-from runner.cli._words.overrides import CONFIG_DIR, GROUPS, choices, config_dirs
+from runner.cli._words.hydra_flags import CONFIG_DIR, config_dirs
 from runner.config import conf_dir, did_you_mean
 from runner.errors import UsageError
 

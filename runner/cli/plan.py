@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from runner.cli._launch.file_paths import load_here
-from runner.cli._words import overrides
+from runner.cli._words import hydra_flags, overrides
 from runner.cli._words.flags import Flags
 from runner.config import Experiment
 from runner.errors import ConfigError, UsageError
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _FLAGS: Final = Flags(
     "plan",
-    switches=(*overrides.SWEEPING, "--json"),
+    switches=(*hydra_flags.SWEEPING, "--json"),
     valued=("--like",),
-    many=overrides.CONFIG_DIR,
+    many=hydra_flags.CONFIG_DIR,
     there="there are -m, --config-dir, --like DIR and --json",
     missing={"--like": "--like takes the directory of a recorded sweep: plan … --like outputs/DATE/SWEEP"},
 )
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
         if found.assumed is None:
             raise UsageError(f"--like {like}: a single run has nothing to disagree with; give the directory of a sweep")
     assumed = GUESSED if found is None or found.assumed is None else found.assumed
-    folders = overrides.config_dirs(argv)
+    folders = hydra_flags.config_dirs(argv)
     forecasts, judged, problems = [], [], []
     for words in expand(argv):
         try:

@@ -12,7 +12,7 @@ from runner.cli import report_judges
 from runner.cli._words import own_folders
 from runner.cli._words.directories import distinct, name_of, runs_in
 from runner.cli._words.flags import Flags
-from runner.cli._words.overrides import CONFIG_DIR, config_dirs
+from runner.cli._words.hydra_flags import CONFIG_DIR, config_dirs
 from runner.errors import RecordError, UsageError
 from runner.record.rundir import RunDir, is_run
 from runner.record.sweepdir import Sweep

@@ -10,14 +10,14 @@ from typing import Any, Final
 from runner.cli._launch import launch
 from runner.cli._launch.run_log import note_failure
 from runner.cli._launch.trust import refuse_strange
-from runner.cli._words import directories, overrides, own_folders
+from runner.cli._words import directories, hydra_flags, own_folders
 from runner.cli._words.flags import Flags
 from runner.config import cache_dir, load
 from runner.errors import ConfigError, RunnerError, UsageError
 from runner.record.rundir import RunDir, is_run
 from runner.record.sweepdir import is_sweep, read_plan, sealed
 
-_FLAGS: Final = Flags("resume", switches=("--retry-errors", "--trust", "--to-the-end"), many=overrides.CONFIG_DIR)
+_FLAGS: Final = Flags("resume", switches=("--retry-errors", "--trust", "--to-the-end"), many=hydra_flags.CONFIG_DIR)
 
 
 def main(argv: list[str]) -> int:
@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
             "resume takes one directory (and --retry-errors, --config-dir DIR, --trust, --to-the-end): "
             "python -m runner resume outputs/DATE/RUN"
         )
-    own_folders.add(overrides.config_dirs(given.typed(*overrides.CONFIG_DIR)))
+    own_folders.add(hydra_flags.config_dirs(given.typed(*hydra_flags.CONFIG_DIR)))
     path = Path(places[0]).absolute()
     if not path.is_dir():
         raise UsageError(f"{places[0]}: no such directory")

@@ -24,7 +24,7 @@ from yaml import YAMLError
 
 from runner.cli._launch import launch
 from runner.cli._launch.run_log import note_failure, remove_if_empty
-from runner.cli._words import directories, overrides, own_folders
+from runner.cli._words import directories, hydra_flags, own_folders, rewriting
 from runner.config import cache_dir, conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError, UsageError
 from runner.record.rundir import RunDir
@@ -64,7 +64,7 @@ class SweepMemory(Callback):
             batches = BasicSweeper.split_arguments(parsed, None)
             jobs = [Job(number, list(words)) for number, words in enumerate(batches[0])]
         with contextlib.suppress(OSError):  # the sweeper meets the same folder next, and that error is told
-            write_plan(sweep_dir, jobs, overrides.config_dirs(sys.argv[1:]), cache_dir())
+            write_plan(sweep_dir, jobs, hydra_flags.config_dirs(sys.argv[1:]), cache_dir())
 
 
 def main(argv: Sequence[str]) -> int:
@@ -104,7 +104,7 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
     verbose = os.environ.get("HYDRA_FULL_ERROR")
     before = sys.argv
     # Shell completion asks for the console script by its name; messages show what most people type.
-    sys.argv = ["memory-runner" if overrides.passes_through(argv) else "python -m runner", *argv]
+    sys.argv = ["memory-runner" if hydra_flags.passes_through(argv) else "python -m runner", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that errors arrive here instead of being printed
     try:
         app()
@@ -246,7 +246,7 @@ def compose(words: Sequence[str], config_folders: Sequence[Path] = ()) -> dict[s
     GlobalHydra.instance().clear()
     try:
         with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
-            config = hydra.compose("config", [*overrides.rewritten(words), *_searchpath(config_folders)])
+            config = hydra.compose("config", [*rewriting.rewritten(words), *_searchpath(config_folders)])
             return plain(config)
     except _COMPOSING as error:
         raise ConfigError(_told(error)) from None
@@ -260,14 +260,14 @@ def expand(argv: Sequence[str]) -> list[list[str]]:
     ConfigError
         When the words do not parse.
     """
-    words, flags = overrides.words(overrides.rewritten(argv))
+    words, flags = hydra_flags.split(rewriting.rewritten(argv))
     GlobalHydra.instance().clear()
     try:
         parsed = OverridesParser.create().parse_overrides(words)
         fixed = [item.input_line or "" for item in parsed if not item.is_sweep_override()]
         params: dict[str, Any] = {}
         if any(word.startswith("+experiment=") for word in fixed):
-            mine = overrides.config_dirs(argv)
+            mine = hydra_flags.config_dirs(argv)
             with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
                 composed = hydra.compose("config", [*fixed, *_searchpath(mine)], return_hydra_config=True)
                 if composed.hydra.mode is not None and composed.hydra.mode.name == "MULTIRUN":
