@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runner.cli._launch.file_paths import load_here
 from runner.cli._launch.run_log import logged
 from runner.cli._words import choices, directories, hydra_flags, overrides
-from runner.cli._words.flags import Flags, Given
+from runner.cli._words.flags import Arguments, Flags
 from runner.config import Experiment
 from runner.errors import ConfigError, RecordError, Refused, Stopped, UsageError
 from runner.record.instrument import rows_named
@@ -40,7 +40,7 @@ _NO_READER: Final = {"name": "none", "provider": "imported"}
 class _Words:
     """A command line, taken apart."""
 
-    given: Given
+    given: Arguments
     probes: int
     phrasing: str
     seed: int | None
@@ -69,12 +69,12 @@ def _parsed(argv: list[str]) -> _Words:
     if several is not None:
         raise UsageError(f"calibrate {several}: one judge is calibrated at a time; run it once for each")
     given = _FLAGS.parse(argv)
-    probes, into = given.whole("--probes", 1), given.one("--into")
-    phrasing = given.one("--phrasing") or "templates"
+    probes, into = given.number("--probes", 1), given.value("--into")
+    phrasing = given.value("--phrasing") or "templates"
     if phrasing not in ("templates", "reader"):
         raise UsageError(f"--phrasing {phrasing}: choose templates or reader")
     same = []
-    for said in given.all("--declare"):
+    for said in given.values("--declare"):
         row, _, kind = said.partition("=")
         if kind != "same":
             raise UsageError(f"--declare {said}: give ROW=same, for a row that a record does not know")
@@ -82,7 +82,7 @@ def _parsed(argv: list[str]) -> _Words:
         same.append(row)
     known: dict[str, Path] = {}
     for flag, what in _KNOWN.items():
-        for value in given.all(flag):
+        for value in given.values(flag):
             if any(Path(value).absolute() == place.absolute() for place in known.values()):
                 raise UsageError(f"calibrate {flag} {value}: named before; a run's answers are of one kind")
             known[what] = Path(value)
@@ -90,7 +90,7 @@ def _parsed(argv: list[str]) -> _Words:
         given=given,
         probes=_PROBES if probes is None else probes,
         phrasing=phrasing,
-        seed=given.whole("--seed", 0),
+        seed=given.number("--seed", 0),
         into=None if into is None else Path(into),
         known=known,
         same=same,
@@ -147,7 +147,7 @@ def _made(place: Any, setup: Any, words: _Words) -> Calibration:
     return made
 
 
-def _again(given: Given, shown: str) -> str:
+def _again(given: Arguments, shown: str) -> str:
     """The command that goes on: the same words, and the place."""
     words = [*given.without("--into", "--retry-errors"), "--into", shown]
     return shlex.join(["python", "-m", "runner", "calibrate", *words])

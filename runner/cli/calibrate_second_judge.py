@@ -93,8 +93,8 @@ def _tell(into: Path, sources: list[RunDir], as_json: bool) -> int:
 
 def _parsed(argv: list[str]) -> _Words:
     given = _FLAGS.parse(argv)
-    judge, into = given.one("--second-judge") or "", given.one("--into")
-    sample, seed = given.whole("--sample", 1), given.whole("--seed", 0)
+    judge, into = given.value("--second-judge") or "", given.value("--into")
+    sample, seed = given.number("--sample", 1), given.number("--seed", 0)
     changes = [word for word in given.words if "=" in word and not Path(word).exists()]
     named = [Path(word) for word in given.words if word not in changes]
     if not named:

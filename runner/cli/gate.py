@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
     changes: dict[str, Any] = {}
     places = []
     declared: dict[str, list[str]] = {"same": [], "treatment": []}
-    for part in ",".join(given.all("--declare")).split(",") if "--declare" in given else ():
+    for part in ",".join(given.values("--declare")).split(",") if "--declare" in given else ():
         row, kind = _declaration(part)
         declared[kind].append(row)
     for word in given.words:

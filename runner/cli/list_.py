@@ -7,7 +7,7 @@ from typing import Final
 
 from runner.cli._words.choices import GROUPS, choices
 from runner.cli._words.flags import Flags
-from runner.cli._words.hydra_flags import CONFIG_DIR, config_dirs
+from runner.cli._words.hydra_flags import CONFIG_DIR
 from runner.config import conf_dir, did_you_mean
 from runner.errors import UsageError
 
@@ -21,7 +21,7 @@ def main(argv: list[str]) -> int:
     for name in wanted:
         if name not in GROUPS:
             raise UsageError(f"list {name}: no such group{did_you_mean(name, GROUPS)}; there are {', '.join(GROUPS)}")
-    folders = [conf_dir(), *config_dirs(given.typed(*CONFIG_DIR))]
+    folders = [conf_dir(), *given.config_dirs()]
     for group in wanted:
         print(f"{group}:")
         found = choices(group, folders)

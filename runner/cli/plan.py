@@ -29,7 +29,7 @@ _FLAGS: Final = Flags(
 
 def main(argv: list[str]) -> int:
     given = _FLAGS.parse(argv)
-    as_json, like = "--json" in given, given.one("--like")
+    as_json, like = "--json" in given, given.value("--like")
     argv = given.without("--json", "--like")
     overrides.checked(argv, ())
     from runner.cli.run import compose, expand
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
         if found.assumed is None:
             raise UsageError(f"--like {like}: a single run has nothing to disagree with; give the directory of a sweep")
     assumed = GUESSED if found is None or found.assumed is None else found.assumed
-    folders = hydra_flags.config_dirs(argv)
+    folders = given.config_dirs()
     forecasts, judged, problems = [], [], []
     for words in expand(argv):
         try:

@@ -12,7 +12,7 @@ from runner.cli import report_judges
 from runner.cli._words import own_folders
 from runner.cli._words.directories import distinct, name_of, runs_in
 from runner.cli._words.flags import Flags
-from runner.cli._words.hydra_flags import CONFIG_DIR, config_dirs
+from runner.cli._words.hydra_flags import CONFIG_DIR
 from runner.errors import RecordError, UsageError
 from runner.record.rundir import RunDir, is_run
 from runner.record.sweepdir import Sweep
@@ -37,8 +37,8 @@ def main(argv: list[str]) -> int:
         raise UsageError(
             "report takes directories (and --json, --reference NAME): python -m runner report DIR [DIR ...]"
         )
-    own_folders.add(config_dirs(given.typed(*CONFIG_DIR)))
-    reference = given.one("--reference")
+    own_folders.add(given.config_dirs())
+    reference = given.value("--reference")
     paths = distinct("report", given.words)
     runs = [run for path in paths for run in runs_in(path)]
     if "--json" in given:

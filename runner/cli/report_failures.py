@@ -66,7 +66,7 @@ def _parsed(argv: list[str]) -> _Asked:
     from runner.score.failure_stage import STAGES
 
     given = _FLAGS.parse(argv)
-    stage, limit = given.one("--stage"), given.one("--limit")
+    stage, limit = given.value("--stage"), given.value("--limit")
     if stage is not None and stage not in STAGES:
         raise UsageError(f"--stage {stage}: no such stage{did_you_mean(stage, STAGES)}; there are {', '.join(STAGES)}")
     if limit is not None and not (limit.isdecimal() and limit.isascii() and len(limit) < 10):
@@ -76,7 +76,7 @@ def _parsed(argv: list[str]) -> _Asked:
     return _Asked(
         places=distinct("report", given.words),
         stage=stage,
-        category=given.one("--category"),
+        category=given.value("--category"),
         limit=None if limit is None else int(limit),
         json="--json" in given,
     )

@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
             "resume takes one directory (and --retry-errors, --config-dir DIR, --trust, --to-the-end): "
             "python -m runner resume outputs/DATE/RUN"
         )
-    own_folders.add(hydra_flags.config_dirs(given.typed(*hydra_flags.CONFIG_DIR)))
+    own_folders.add(given.config_dirs())
     path = Path(places[0]).absolute()
     if not path.is_dir():
         raise UsageError(f"{places[0]}: no such directory")
