@@ -88,7 +88,7 @@ def _number(value: str | None) -> int | None:
 
 
 def _next(paths: Sequence[Path]) -> str:
-    told = [shlex.quote(shown(path.absolute())) for path in paths]
-    if len(told) == 1:
-        return f"compare it: python -m runner gate OTHER {told[0]}"
-    return f"compare them: python -m runner gate {' '.join(told)}"
+    places = [shlex.quote(shown(path.absolute())) for path in paths]
+    if len(places) == 1:
+        return f"compare it: python -m runner gate OTHER {places[0]}"
+    return f"compare them: python -m runner gate {' '.join(places)}"

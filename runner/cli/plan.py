@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
 
 
 def _judges(experiments: list[Experiment], as_json: bool) -> int:
-    """What judges over recorded answers would do."""
+    """Show what judges over recorded answers would do."""
     from runner.experiment.plan.regrade_forecast import forecast
 
     jobs = [forecast(experiment) for experiment in experiments]
@@ -92,7 +92,7 @@ def _judges(experiments: list[Experiment], as_json: bool) -> int:
 
 
 def _unlike(found: Recorded, job: Forecast) -> list[str]:
-    """Where what was measured is not what is planned."""
+    """Return a warning for each way in which the recorded sweep differs from the plan."""
     source = found.assumed.source if found.assumed else ""
     return [
         f"{job.arm}: {what} of this plan is {mine}, and --like was measured on {theirs} ({source}): arms may disagree "
