@@ -230,12 +230,12 @@ def _judge_rows(instrument: Instrument) -> dict[str, Any]:
 
 def _reference(runs: Sequence[RunDir], rows: Sequence[dict[str, Any]]) -> int:
     """The run that asked for the answers, else the judge that graded them first, else the last one."""
-    sources = [run.read_json("provenance.json").get("source") for run in runs]
+    sources = [run.provenance().source for run in runs]
     for position, source in enumerate(sources):
         if not source:
             return position
     for position, source in enumerate(sources):
-        own = source.get("judge") if isinstance(source, dict) else None
+        own = source.judge if source else None
         if own == rows[position] and UNKNOWN not in rows[position].values():
             return position
     return len(runs) - 1

@@ -176,8 +176,8 @@ def _shared_ingest(a: Arm, b: Arm, found: Comparability) -> list[str]:
     """Arms of one write side differ in what they read, not in what they hold."""
     if found.null:
         return []
-    side = a.run.read_json("provenance.json").get("write_side")
-    if side is None or side != b.run.read_json("provenance.json").get("write_side"):
+    side = a.run.provenance().write_side
+    if side is None or side != b.run.provenance().write_side:
         return []
     reused = b.summary.ingest.embeddings_reused
     made = f", {reused} embeddings reused" if reused else ""

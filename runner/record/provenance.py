@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -86,28 +85,31 @@ def start() -> dict[str, Any]:
 
 
 def answers_of(run: RunDir) -> str:
-    """The identity of a run's answers: runs that share it grade the same answers.
+    """Return the hash that identifies a run's answers: runs that share it grade the same answers.
 
     Raises
     ------
     RecordError
         When its files cannot be read.
     """
-    return _said(run.read_json("provenance.json"), "answers") or _sha256(run.texts_path)
+    source = run.provenance().source
+    return (source.answers if source else "") or file_sha256(run.texts_path)
 
 
 def is_regraded(run: RunDir) -> bool:
     """Return whether another run asked for the answers of this one."""
-    return bool(_said(run.read_json("provenance.json"), "answers"))
+    source = run.provenance().source
+    return source is not None and bool(source.answers)
 
 
-def _said(provenance: Mapping[str, Any], name: str) -> str:
-    source = provenance.get("source")
-    value = source.get(name) if isinstance(source, dict) else None
-    return value if isinstance(value, str) else ""
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file of a run; of no bytes when it is not there.
 
-
-def _sha256(path: Path) -> str:
+    Raises
+    ------
+    RecordError
+        When it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -233,6 +233,16 @@ class RunDir:
             raise RecordError(f"{self.path}: has no instrument.json: the run never started ({why})")
         return instrument
 
+    def provenance(self) -> files.RunProvenance:
+        """Return the recorded provenance, empty when there is none yet.
+
+        Raises
+        ------
+        RecordError
+            When it is damaged.
+        """
+        return files.provenance_from(self.read_json("provenance.json"))
+
     def summary(self) -> files.Summary | None:
         """Return the recorded summary; ``None`` without one, or with one that is damaged: it can be made again."""
         try:
