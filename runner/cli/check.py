@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     from runner.report.console import console
     from runner.system import Opening, build
 
-    folders = hydra_flags.config_dirs(argv)
+    folders = given.config_dirs()
     found: list[Conformance] = []
     failed: list[str] = []
     for words in expand(argv):

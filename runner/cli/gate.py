@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
     changes: dict[str, Any] = {}
     places = []
     declared: dict[str, list[str]] = {"same": [], "treatment": []}
-    for part in ",".join(given.all("--declare")).split(",") if "--declare" in given else ():
+    for part in ",".join(given.values("--declare")).split(",") if "--declare" in given else ():
         row, kind = _declaration(part)
         declared[kind].append(row)
     for word in given.words:
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
 
 
 def _declaration(text: str) -> tuple[str, str]:
-    """``ROW=same`` or ``ROW=treatment``: what a person says of a row of the instrument."""
+    """Return the row and the kind of ``ROW=same`` or ``ROW=treatment``."""
     row, _, kind = text.partition("=")
     if not row or kind not in ("same", "treatment"):
         raise UsageError(
@@ -104,9 +104,9 @@ def _show_verdict(sweeps: list[Sweep], changes: dict[str, Any], as_json: bool) -
 
     (alone,) = sweeps if len(sweeps) == 1 else (None,)
     if alone and alone.is_planned and not is_run(alone.path):
-        from runner.cli.report_judges import tell_sweep
+        from runner.cli.report_judges import show_sweep
 
-        code = tell_sweep(alone, as_json)
+        code = show_sweep(alone, as_json)
         if code is not None:
             return code, {}
     verdict = gate(sweeps, changes)
@@ -128,7 +128,7 @@ def _show_verdict(sweeps: list[Sweep], changes: dict[str, Any], as_json: bool) -
 
 
 def _preset(name: str) -> dict[str, Any]:
-    """What a shipped choice of the group says on top of the defaults."""
+    """Return the settings of a shipped choice of the group that differ from the defaults."""
     known = choices("gate", [conf_dir()])
     if name not in known:
         raise UsageError(f"gate={name}: no such choice{did_you_mean(name, known)}; there are {', '.join(known)}")
