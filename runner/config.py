@@ -1,4 +1,4 @@
-"""The composed experiment as pydantic models, checked whole and told as lines a person can act on.
+"""The composed experiment as pydantic models; every problem of a config is a line that a person can act on.
 
 ``conf/`` says what can be said; this module says what it means. Settings of one harness or one system are plain
 mappings here and are checked by the harness or the system itself (``Settings``, ``Knobs``), which live on a higher
@@ -71,7 +71,7 @@ class Strict(BaseModel):
 
 
 class Dataset(Strict):
-    """Where the data comes from. ``path`` uses a local copy; ``sha256: null`` leaves it unpinned, and says so."""
+    """The source of the data. ``path`` uses a local copy; ``sha256: null`` leaves it unpinned, on record."""
 
     path: Annotated[str | None, LocalPath()] = None
     url: str | None = None
@@ -149,7 +149,7 @@ class ModelConfig(Strict):
 
 
 class SliceConfig(Strict):
-    """Which scenarios, categories and questions: always a deterministic set of question ids.
+    """The scenarios, categories and questions that are asked: always a deterministic set of question ids.
 
     Applied in this order: ``scenarios``, ``categories``, ``per_category`` (first N of each category in each
     scenario), ``questions``, ``limit`` (first N overall).
@@ -206,7 +206,7 @@ class GateConfig(Strict):
 
     @property
     def band_source(self) -> str | None:
-        """The directory of the A/A sweep that measures the band; ``None`` when it is a number."""
+        """Return the directory of the A/A sweep that measures the band; ``None`` when it is a number."""
         return self.band.removeprefix("from:") if isinstance(self.band, str) else None
 
 
@@ -273,12 +273,12 @@ class Experiment(Strict):
 
     @property
     def axis(self) -> str:
-        """``recall`` without a reader, else ``accuracy``. The two never share a table."""
+        """Return ``recall`` without a reader, else ``accuracy``. The two never share a table."""
         return "recall" if self.reader.provider == "none" else "accuracy"
 
 
 def own_path(text: str | Path) -> Path:
-    """A path as a person writes it: ``~`` expanded where there is such a home, else left as it is."""
+    """Return a path as a person writes it: ``~`` expanded where there is such a home, else left as it is."""
     path = Path(text)
     try:
         return path.expanduser()
@@ -287,14 +287,14 @@ def own_path(text: str | Path) -> Path:
 
 
 def conf_dir() -> Path:
-    """Absolute path of the shipped configs: inside the package in a wheel, beside it in a checkout."""
+    """Return the absolute path of the shipped configs: inside the package in a wheel, beside it in a checkout."""
     here = Path(__file__).resolve().parent
     shipped = here / "conf"
     return shipped if shipped.is_dir() else here.parent / "conf"
 
 
 def cache_dir() -> Path:
-    """Where embeddings and fetched data are kept: ``$MEMORY_RUNNER_CACHE``, else the user's cache folder."""
+    """Return the folder of embeddings and fetched data: ``$MEMORY_RUNNER_CACHE``, else the user's cache folder."""
     chosen = os.environ.get("MEMORY_RUNNER_CACHE")
     if chosen:
         return own_path(chosen)
@@ -304,7 +304,7 @@ def cache_dir() -> Path:
 
 
 def digest(value: object) -> str:
-    """Sha256 of a value's canonical JSON."""
+    """Return the sha256 of a value's canonical JSON."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -322,7 +322,7 @@ def absolute_paths(values: Mapping[str, Any], model: Any) -> dict[str, Any]:
 
 
 def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as dotted keys; lists and empty mappings stay whole."""
+    """Return nested mappings as dotted keys; lists and empty mappings stay as they are."""
     flat: dict[str, Any] = {}
     for key, item in value.items():
         name = f"{prefix}{key}"
@@ -333,17 +333,17 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-# --- problems, told by key -----------------------------------------------------------------------------------------
+# --- problems, by key ----------------------------------------------------------------------------------------------
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """``" (did you mean 'x'?)"`` or nothing."""
+    """Return ``" (did you mean 'x'?)"``, or nothing."""
     close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 def problems(error: ValidationError, model: type[BaseModel], prefix: str = "") -> list[str]:
-    """Every problem of a validation as one line, by dotted key, values masked where they could be secret."""
+    """Return a line for each problem of a validation, by dotted key; values that could be secret are masked."""
     lines = []
     for item in error.errors(include_url=False):
         path = [str(part) for part in item["loc"]]
@@ -369,7 +369,7 @@ def _shown(key: str, value: object) -> str:
 
 
 def keys_of(model: Any) -> dict[str, Any]:
-    """The keys that a person may write in a section, with their fields; empty for what is no section."""
+    """Return the keys that a person may write in a section, with their fields; empty where there are none."""
     return {field.alias or name: field for name, field in getattr(model, "model_fields", {}).items()}
 
 
@@ -387,12 +387,12 @@ def _fields_at(model: type[BaseModel], path: list[str]) -> dict[str, Any]:
 
 
 def checked(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "") -> BaseModel:
-    """Validate, raising :class:`ConfigError` with every problem.
+    """Return the values as a validated model.
 
     Raises
     ------
     ConfigError
-        With one line a problem.
+        With one line per problem.
     """
     try:
         return model.model_validate(dict(values))
@@ -407,7 +407,10 @@ _MOST_VALUES = 1_000_000  # of a config; aliases within aliases multiply
 
 
 def odd_values(config: Mapping[str, Any]) -> list[str]:
-    """A line for every key and value that JSON, and so a record or a request, cannot hold; one for what has no end."""
+    """Return a line for every key and value that JSON, and so a record or a request, cannot hold.
+
+    A config that holds itself has one line.
+    """
     found: list[str] = []
     left: list[tuple[str, Any, int]] = [("", config, 0)]
     count = 0
@@ -432,7 +435,7 @@ def odd_values(config: Mapping[str, Any]) -> list[str]:
 
 
 def load(values: Mapping[str, Any]) -> Experiment:
-    """The composed mapping as an :class:`Experiment`.
+    """Return the composed mapping as an :class:`Experiment`.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def at(body: Any, path: str | None) -> Any:
-    """The value at a dotted path (``usage.input_tokens``, ``choices.0.text``), ``None`` when there is none."""
+    """Return the value at a dotted path (``usage.input_tokens``, ``choices.0.text``), ``None`` when there is none."""
     if path is None:
         return None
     for part in path.split("."):
@@ -21,12 +21,12 @@ def at(body: Any, path: str | None) -> Any:
 
 
 def _is_place(part: str) -> bool:
-    """Whether a part counts in a list; other digits than 0 to 9 are names."""
+    """Return whether a part is a position in a list; other digits than 0 to 9 are names."""
     return part.isascii() and part.isdigit() and len(part) < 10
 
 
 def described(body: Any) -> str:
-    """What a JSON value is, for a message about what it is not: ``an object with data, status``."""
+    """Return the kind of a JSON value for a message: ``an object with data, status``."""
     if isinstance(body, Mapping):
         names = [str(name)[:40] for name in list(body)[:8]]
         return f"an object with {', '.join(names)}{', …' if len(body) > 8 else ''}" if names else "an empty object"

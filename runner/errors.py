@@ -42,7 +42,7 @@ class UsageError(RunnerError):
 
 
 class ConfigError(UsageError):
-    """Problems of a config, all of them, each a line that names its key."""
+    """All problems of a config, each a line that names its key."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -50,7 +50,7 @@ class ConfigError(UsageError):
 
 
 class Remedy(StrEnum):
-    """What kind of thing mends a file. The words depend on who reads it: a benchmark, or an import."""
+    """The kind of remedy for a file. Its words depend on the reader: a benchmark, or an import."""
 
     AGAIN = "again"  # damaged on its way: get it again
     MENDED = "mended"  # its writer made JSON that has no one meaning
@@ -63,7 +63,7 @@ class Remedy(StrEnum):
 class DatasetError(UsageError):
     """Data that is missing, truncated, altered or not understood.
 
-    Whoever knows for whom it is read puts a name before the message and the words of ``remedy`` behind it, once
+    The caller that knows the reader puts a name before the message and the words of ``remedy`` behind it, once
     (:func:`runner.harness._base.faults.faults_of`, :func:`runner.imports._shared.prepare.prepare_arms`).
     """
 
@@ -133,7 +133,7 @@ class SearchError(SystemFault):
 
 
 class ModelFault(RunnerError):
-    """A model call failed after the HTTP policy was exhausted, or its reply is of no use.
+    """A model call failed after the HTTP policy was exhausted, or its reply cannot be used.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What may be shown: no credential, and nothing that a terminal would obey.
+"""Text that is safe to show: without credentials, and without anything that a terminal would obey.
 
 ``mask`` is for every text that leaves the process (a file, a log, an error); ``printable`` for what goes to a terminal.
 """
@@ -50,12 +50,12 @@ def hide_value_of(variable: str) -> None:
 
 
 def names_secret(key: str) -> bool:
-    """Whether a key by its name holds a credential (``api_key``), not the name of a variable (``api_key_env``)."""
+    """Return whether a key holds a credential by its name (``api_key``), not a variable's name (``api_key_env``)."""
     return bool(_KEY.search(key)) and not _KEY_ALLOWED.search(key)
 
 
 def looks_secret(key: str, value: object) -> bool:
-    """Whether a value looks like a credential, by its own shape or by the name of its key."""
+    """Return whether a value looks like a credential, by its own shape or by the name of its key."""
     if not isinstance(value, str) or not value or value.startswith("${"):
         return False
     if any(pattern.search(value) for pattern in (_VALUE, _USER, _URL_QUERY)):
@@ -64,7 +64,7 @@ def looks_secret(key: str, value: object) -> bool:
 
 
 def mask(text: str) -> str:
-    """The text with everything that looks like a credential replaced.
+    """Return the text with everything that looks like a credential replaced.
 
     That is: known shapes, ``user:password@`` and ``?api-key=…`` of URLs, and the value of every environment variable
     whose name ends in KEY, TOKEN, SECRET, PASSWORD or CREDENTIALS or is named by a config (8 characters or more), as it
@@ -83,7 +83,7 @@ def _mask(text: str, own: tuple[str, ...]) -> str:
 
 
 def masked(value: Any) -> Any:
-    """A value of JSON with every text in it masked: unlike a masked document, always JSON again."""
+    """Return a value of JSON with every text in it masked; unlike a masked document, it is always JSON again."""
     return _masked(value, _of_environment())
 
 
@@ -98,12 +98,12 @@ def _masked(value: Any, own: tuple[str, ...]) -> Any:
 
 
 def secrets_in(config: Mapping[str, Any]) -> list[str]:
-    """Dotted keys whose values look like credentials; lists, and mappings inside them, are searched too."""
+    """Return the dotted keys whose values look like credentials; lists, and mappings inside them, are searched too."""
     return list(dict.fromkeys(key for key, value in _leaves(config) if looks_secret(key, value)))
 
 
 def printable(text: str) -> str:
-    r"""Untrusted text for a terminal: what would act is shown as an escape (``\x1b``), line ends are kept.
+    r"""Return untrusted text for a terminal: what would act is an escape (``\x1b``), line ends are kept.
 
     Covers control characters and with them ANSI sequences, marks that turn the reading direction, invisible characters
     and lone surrogates. Spaces of any width, and the joiners that emoji and several scripts need, stay.
@@ -129,7 +129,7 @@ def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _of_environment() -> tuple[str, ...]:
-    """The credentials of the environment as it is now, in order."""
+    """Return the credentials of the environment as it is now, in order."""
     named = (name for name in os.environ if name in _named or name.upper().endswith(_VARIABLES))
     values = {os.environ.get(name, "").strip() for name in named}
     return tuple(sorted(value for value in values if len(value) >= _SHORTEST))
@@ -137,7 +137,7 @@ def _of_environment() -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def _any_of(values: tuple[str, ...]) -> re.Pattern[str]:
-    """One pattern for every spelling of some values, the longest first: one value may begin another."""
+    """Return one pattern for every spelling of some values, the longest first: one value may begin another."""
     spelled: set[str] = set()
     for value in values:
         spelled |= {value, " ".join(value.split()), repr(value)[1:-1], quote(value, safe=""), quote_plus(value)}

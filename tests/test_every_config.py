@@ -11,7 +11,7 @@ import pytest
 
 from runner import harness as harnesses
 from runner import system as systems
-from runner.cli._words import overrides
+from runner.cli._words import choices, overrides
 from runner.cli.run import compose, expand
 from runner.config import load
 from runner.errors import ConfigError
@@ -52,7 +52,7 @@ def test_names_itself_and_is_listed(file: Path) -> None:
     # A harness may have choices of data: longmemeval_m is longmemeval with another file.
     names = {name, *(name[:end] for end, letter in enumerate(name) if letter == "_" and group == "harness")}
     assert any(f"\nname: {item}\n" in f"\n{text}\n" for item in names)
-    assert name in overrides.choices(group, [CONF])
+    assert name in choices.choices(group, [CONF])
 
 
 def test_shipped_defaults_are_the_models_defaults() -> None:

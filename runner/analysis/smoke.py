@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from runner.record.columns import columns
+from runner.record.files import Instrument
 from runner.record.rundir import RunDir
 from runner.types import OK
 
@@ -43,12 +44,6 @@ class Check:
     def reached(self) -> bool:
         return reached(self.value, self.threshold)
 
-    @property
-    def line(self) -> str:
-        told = "not measured" if self.value is None else f"{self.value:.6g}"
-        verdict = "reached" if self.reached else "not reached"
-        return f"smoke test, {self.metric}: {verdict} ({told}, threshold {self.threshold:g}, n {self.n})"
-
 
 @dataclass(frozen=True)
 class Smoke:
@@ -57,7 +52,7 @@ class Smoke:
     Attributes
     ----------
     checks
-        One a threshold.
+        One per threshold.
     errors
         Questions that failed, whatever their category.
     first
@@ -87,19 +82,6 @@ class Smoke:
     def exit_code(self) -> int:
         return {"refused": REFUSED, "fail": FAILED, "incomplete": INCOMPLETE}.get(self.outcome, 0)
 
-    def lines(self) -> list[str]:
-        """Return one line per threshold, then what keeps the test from passing beside them."""
-        lines = [check.line for check in self.checks]
-        if self.fakes:
-            lines.append(f"smoke test refused: fake provider ({', '.join(self.fakes)}): nothing here is a pass")
-        elif self.errors:
-            failed = "1 question" if self.errors == 1 else f"{self.errors} questions"
-            which = f" ({'' if self.errors == 1 else 'first '}{self.first})" if self.first else ""
-            lines.append(f"smoke test failed: {failed} could not be scored{which}, and it takes none that fails")
-        elif self.left:
-            lines.append(f"smoke test incomplete: {self.left} questions are missing")
-        return lines
-
     def to_dict(self) -> dict[str, Any]:
         return {
             "outcome": self.outcome,
@@ -120,15 +102,22 @@ class Smoke:
         }
 
 
-def smoke_of(run: RunDir) -> Smoke | None:
-    """A recorded run against the thresholds that its instrument names; ``None`` where it names none.
+def smoke_of(run: RunDir, instrument: Instrument | None = None) -> Smoke | None:
+    """Return a run held against the thresholds that its instrument names; ``None`` where it names none.
+
+    Parameters
+    ----------
+    run
+        A recorded run.
+    instrument
+        Its instrument, where it was read already.
 
     Raises
     ------
     RecordError
         When the record cannot be read.
     """
-    recorded = run.instrument()
+    recorded = run.instrument() if instrument is None else instrument
     about = recorded.harness
     thresholds = about.thresholds
     if not thresholds:
@@ -151,7 +140,7 @@ def smoke_of(run: RunDir) -> Smoke | None:
 
 
 def _first_error(run: RunDir) -> str:
-    """Id and error of the first question whose last row is one."""
+    """Return id and error of the first question whose last row is one."""
     failed: dict[str, str] = {}
     for row in run.rows():
         if row.status == OK:
@@ -162,7 +151,7 @@ def _first_error(run: RunDir) -> str:
 
 
 def exit_code_of_sweep(code: int, smokes: Iterable[Smoke | None]) -> int:
-    """The exit code of a sweep: a failed smoke test of any job before all, then what the gate says.
+    """Return the exit code of a sweep: a failed smoke test of any job comes first, then the gate.
 
     Parameters
     ----------

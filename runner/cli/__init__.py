@@ -1,4 +1,4 @@
-"""The command line: one verb a file, imported when it is used.
+"""The command line: a file per verb, imported when it is used.
 
 Exit codes: 0 done, and the gate (if any) passed · 1 a run failed or is incomplete · 2 usage or config · 3 gate failed ·
 4 gate unresolved · 5 refused (not comparable, vacuous, fake provider).
@@ -79,7 +79,7 @@ exit codes: 0 done, gate passed · 1 failed or incomplete · 2 usage or config �
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command line; the process's exit code."""
+    """Run one command line and return the exit code of the process."""
     # A process may be started without streams, and a locale without Δ or × must not end a run.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -111,13 +111,13 @@ def _say(line: str) -> None:
 
 
 def _drop_output() -> None:
-    """Whatever is still buffered must not raise again when the process ends."""
+    """Send what is still buffered nowhere, so that it does not raise again when the process ends."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def entry() -> None:
-    """The console script ``memory-runner``."""
+    """Run the console script ``memory-runner``."""
     sys.exit(main(sys.argv[1:]))
 
 
@@ -142,10 +142,10 @@ def _dispatch(argv: list[str]) -> int:
 
         print(f"agent-memory-runner {runner.__version__}")
         return 0
-    from runner.cli._words import overrides
+    from runner.cli._words import hydra_flags, overrides, rewriting
 
-    if not overrides.passes_through(argv):
+    if not hydra_flags.passes_through(argv):
         argv = overrides.checked(argv, VERBS)
     from runner.cli import run
 
-    return run.main(overrides.rewritten(argv))
+    return run.main(rewriting.rewritten(argv))

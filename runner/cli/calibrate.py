@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runner.cli._launch.file_paths import load_here
 from runner.cli._launch.run_log import logged
-from runner.cli._words import directories, overrides
-from runner.cli._words.flags import Flags, Given
+from runner.cli._words import choices, directories, hydra_flags, overrides
+from runner.cli._words.flags import Arguments, Flags
 from runner.config import Experiment
 from runner.errors import ConfigError, RecordError, Refused, Stopped, UsageError
 from runner.record.instrument import rows_named
@@ -29,7 +29,7 @@ _FLAGS: Final = Flags(
     "calibrate",
     switches=("--json", "--retry-errors"),
     valued=("--probes", "--phrasing", "--seed", "--into", "--second-judge", *_KNOWN),
-    many=("--declare", *overrides.CONFIG_DIR),
+    many=("--declare", *hydra_flags.CONFIG_DIR),
 )
 _PROBES: Final = 200  # a kind
 # What a reader would be where none is asked: an answer is graded, so the axis is that of answers.
@@ -38,9 +38,9 @@ _NO_READER: Final = {"name": "none", "provider": "imported"}
 
 @dataclass
 class _Words:
-    """A command line, taken apart."""
+    """The parsed command line."""
 
-    given: Given
+    given: Arguments
     probes: int
     phrasing: str
     seed: int | None
@@ -69,20 +69,20 @@ def _parsed(argv: list[str]) -> _Words:
     if several is not None:
         raise UsageError(f"calibrate {several}: one judge is calibrated at a time; run it once for each")
     given = _FLAGS.parse(argv)
-    probes, into = given.whole("--probes", 1), given.one("--into")
-    phrasing = given.one("--phrasing") or "templates"
+    probes, into = given.number("--probes", 1), given.value("--into")
+    phrasing = given.value("--phrasing") or "templates"
     if phrasing not in ("templates", "reader"):
         raise UsageError(f"--phrasing {phrasing}: choose templates or reader")
     same = []
-    for said in given.all("--declare"):
-        row, _, kind = said.partition("=")
+    for declared in given.values("--declare"):
+        row, _, kind = declared.partition("=")
         if kind != "same":
-            raise UsageError(f"--declare {said}: give ROW=same, for a row that a record does not know")
+            raise UsageError(f"--declare {declared}: give ROW=same, for a row that a record does not know")
         rows_named([row])
         same.append(row)
     known: dict[str, Path] = {}
     for flag, what in _KNOWN.items():
-        for value in given.all(flag):
+        for value in given.values(flag):
             if any(Path(value).absolute() == place.absolute() for place in known.values()):
                 raise UsageError(f"calibrate {flag} {value}: named before; a run's answers are of one kind")
             known[what] = Path(value)
@@ -90,7 +90,7 @@ def _parsed(argv: list[str]) -> _Words:
         given=given,
         probes=_PROBES if probes is None else probes,
         phrasing=phrasing,
-        seed=given.whole("--seed", 0),
+        seed=given.number("--seed", 0),
         into=None if into is None else Path(into),
         known=known,
         same=same,
@@ -117,7 +117,7 @@ def _graded(words: _Words) -> int:
     place = CalibrationDir((words.into or directories.new(f"calibration-{experiment.judge.name}")).absolute())
     _claim(place)
     try:
-        return _tell(_made(place, setup, words), place.path, words.as_json)
+        return _show(_made(place, setup, words), place.path, words.as_json)
     finally:
         place.release()
 
@@ -147,15 +147,15 @@ def _made(place: Any, setup: Any, words: _Words) -> Calibration:
     return made
 
 
-def _again(given: Given, shown: str) -> str:
-    """The command that goes on: the same words, and the place."""
+def _again(given: Arguments, shown: str) -> str:
+    """Return the command that goes on: the same words, and the place."""
     words = [*given.without("--into", "--retry-errors"), "--into", shown]
     return shlex.join(["python", "-m", "runner", "calibrate", *words])
 
 
 def _experiment(words: _Words) -> Experiment:
-    """What the overrides describe. No arm is needed: answers are made here and no memory is asked."""
-    flags = words.given.typed(*overrides.CONFIG_DIR)
+    """Return the experiment of the overrides; no arm is needed, since answers are made here and no memory is asked."""
+    flags = words.given.typed(*hydra_flags.CONFIG_DIR)
     named = {word.lstrip("+").partition("=")[0] for word in words.overrides}
     for key in ("run.from", "run.sample"):
         if key in named:
@@ -168,7 +168,7 @@ def _experiment(words: _Words) -> Experiment:
         raise UsageError(f"calibrate {several}: names several; one judge is calibrated at a time, on one benchmark")
     from runner.cli.run import compose, expand
 
-    mine = overrides.config_dirs(flags)
+    mine = hydra_flags.config_dirs(flags)
     composed = [_without_arm(compose(job, mine)) for job in expand([*chosen, *flags])]
     first = composed[0]
     if any(values != first for values in composed[1:]):
@@ -186,13 +186,13 @@ def _experiment(words: _Words) -> Experiment:
 
 
 def _sweeps(word: str) -> bool:
-    """Whether a group is given several choices."""
+    """Return whether a word gives a group several choices."""
     key, _, value = word.lstrip("+").partition("=")
-    return key in overrides.GROUPS and key not in ("arm", "experiment") and "," in value and "[" not in value
+    return key in choices.GROUPS and key not in ("arm", "experiment") and "," in value and "[" not in value
 
 
 def _without_arm(values: dict[str, Any]) -> dict[str, Any]:
-    """The config with one arm and one gate whatever they are: neither takes part."""
+    """Return the config with a fixed arm and gate: neither takes part."""
     arm = {"name": "no_memory", "system": "none"}
     reader = values.get("reader")
     unread = isinstance(reader, dict) and reader.get("provider", "none") == "none"
@@ -236,13 +236,13 @@ def _recorded(words: _Words) -> int:
         place.write_json(file.NAME, made.to_dict())
     finally:
         place.release()
-    code = _tell(made, place.path, words.as_json)
+    code = _show(made, place.path, words.as_json)
     if made.state != file.COMPLETE:
         raise Refused(f"{made.reason}; no usable calibration")
     return code
 
 
-def _tell(made: Calibration, path: Path, as_json: bool) -> int:
+def _show(made: Calibration, path: Path, as_json: bool) -> int:
     if as_json:
         print(json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
         return 0

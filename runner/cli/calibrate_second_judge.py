@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from runner.cli._words import directories, overrides
+from runner.cli._words import directories, overrides, rewriting
 from runner.cli._words.flags import Flags
 from runner.errors import RunnerError, UsageError
 from runner.record.rundir import RunDir, runs_under
@@ -27,7 +27,7 @@ _RESULT: Final = "second_judge.json"
 
 @dataclass
 class _Words:
-    """A command line, taken apart."""
+    """The parsed command line."""
 
     judge: str
     places: list[Path]
@@ -40,7 +40,7 @@ class _Words:
 
 
 def main(argv: list[str]) -> int:
-    """Grade a sample again, run by run, and tell each beside its source; 1 when a run failed."""
+    """Grade a sample again, run by run, and show each beside its source; return 1 when a run failed."""
     words = _parsed(argv)
     sources = [RunDir(run.path.absolute()) for place in words.places for run in directories.runs_in(place)]
     into = (words.into or directories.new(f"second-{words.judge}")).absolute()
@@ -62,12 +62,12 @@ def main(argv: list[str]) -> int:
 
     # With --json nothing but JSON goes to standard output.
     with contextlib.redirect_stdout(sys.stderr) if words.as_json else contextlib.nullcontext():
-        code = runs.main(overrides.rewritten(line))
-    told = _tell(into, sources, words.as_json)
+        code = runs.main(rewriting.rewritten(line))
+    told = _show(into, sources, words.as_json)
     return code or told
 
 
-def _tell(into: Path, sources: list[RunDir], as_json: bool) -> int:
+def _show(into: Path, sources: list[RunDir], as_json: bool) -> int:
     from runner.analysis.judge_table import judge_table
     from runner.report.console import console
     from runner.report.judges import judge_tables
@@ -93,8 +93,8 @@ def _tell(into: Path, sources: list[RunDir], as_json: bool) -> int:
 
 def _parsed(argv: list[str]) -> _Words:
     given = _FLAGS.parse(argv)
-    judge, into = given.one("--second-judge") or "", given.one("--into")
-    sample, seed = given.whole("--sample", 1), given.whole("--seed", 0)
+    judge, into = given.value("--second-judge") or "", given.value("--into")
+    sample, seed = given.number("--sample", 1), given.number("--seed", 0)
     changes = [word for word in given.words if "=" in word and not Path(word).exists()]
     named = [Path(word) for word in given.words if word not in changes]
     if not named:

@@ -7,12 +7,12 @@ import json
 from typing import Final
 
 from runner.cli._launch.file_paths import load_here
-from runner.cli._words import overrides
+from runner.cli._words import hydra_flags, overrides
 from runner.cli._words.flags import Flags
 from runner.config import cache_dir
 from runner.errors import ConfigError, RunnerError
 
-_FLAGS: Final = Flags("check", switches=(*overrides.SWEEPING, "--json"), many=overrides.CONFIG_DIR)
+_FLAGS: Final = Flags("check", switches=(*hydra_flags.SWEEPING, "--json"), many=hydra_flags.CONFIG_DIR)
 
 
 def main(argv: list[str]) -> int:
@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     from runner.report.console import console
     from runner.system import Opening, build
 
-    folders = overrides.config_dirs(argv)
+    folders = given.config_dirs()
     found: list[Conformance] = []
     failed: list[str] = []
     for words in expand(argv):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from runner.cli._words import overrides
+from runner.cli._words import hydra_flags, overrides
 from runner.cli._words.flags import Flags
 from runner.config import load
 from runner.errors import UsageError
 from runner.safe import printable
 
-_FLAGS: Final = Flags("data", many=overrides.CONFIG_DIR)
+_FLAGS: Final = Flags("data", many=hydra_flags.CONFIG_DIR)
 
 
 def main(argv: list[str]) -> int:
@@ -19,12 +19,12 @@ def main(argv: list[str]) -> int:
         raise UsageError("data takes check or fetch and a harness: python -m runner data check locomo_qa")
     verb, name, *rest = given.words
     words = [f"harness={name}", *rest, "+arm=no_memory"]
-    folders = given.typed(*overrides.CONFIG_DIR)
+    folders = given.typed(*hydra_flags.CONFIG_DIR)
     overrides.checked([*words, *folders], ())
     from runner.cli.run import compose
     from runner.harness import build
 
-    harness = build(load(compose(words, overrides.config_dirs(folders))).harness)
+    harness = build(load(compose(words, hydra_flags.config_dirs(folders))).harness)
     if verb == "fetch":
         info = harness.dataset()
         state = "pinned" if info.pinned else "unpinned"

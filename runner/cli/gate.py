@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import yaml
 
+from runner.cli._words.choices import choices
 from runner.cli._words.flags import Flags
-from runner.cli._words.overrides import choices
 from runner.config import GateConfig, conf_dir, did_you_mean
 from runner.errors import RecordError, UsageError
+from runner.record.files import Instrument
 from runner.record.instrument import GROUPS, rows_named
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import Sweep
@@ -31,7 +32,7 @@ def main(argv: list[str]) -> int:
     changes: dict[str, Any] = {}
     places = []
     declared: dict[str, list[str]] = {"same": [], "treatment": []}
-    for part in ",".join(given.all("--declare")).split(",") if "--declare" in given else ():
+    for part in ",".join(given.values("--declare")).split(",") if "--declare" in given else ():
         row, kind = _declaration(part)
         declared[kind].append(row)
     for word in given.words:
@@ -56,11 +57,11 @@ def main(argv: list[str]) -> int:
         if rows:
             before = changes.get(kind, [])
             changes[kind] = [*([before] if isinstance(before, str) else before), *rows]
-    return _tell([Sweep(place) for place in places], changes, "--json" in given)
+    return _show_verdict([Sweep(place) for place in places], changes, "--json" in given)[0]
 
 
 def _declaration(text: str) -> tuple[str, str]:
-    """``ROW=same`` or ``ROW=treatment``: what a person says of a row of the instrument."""
+    """Return the row and the kind of ``ROW=same`` or ``ROW=treatment``."""
     row, _, kind = text.partition("=")
     if not row or kind not in ("same", "treatment"):
         raise UsageError(
@@ -80,32 +81,34 @@ def gate_sweep(path: Path) -> int:
 
     sweep = Sweep(path)
     runs = sweep.runs
+    known: dict[RunDir, Instrument] = {}
     if runs and not runs[0].experiment().gate.enabled:
         failed = any((folder / "failure.json").is_file() for folder in path.iterdir())
         code = 1 if failed or not all(run.finished() for run in runs) else 0
     else:
-        code = _tell([sweep], {}, False)
+        code, known = _show_verdict([sweep], {}, False)
     smokes = []
     for run in runs:
         with suppress(RecordError):  # one that cannot be read is told above, as incomplete
-            smokes.append(smoke_of(run))
+            smokes.append(smoke_of(run, known.get(run)))
     failed_jobs = sum(smoke is not None and smoke.outcome == "fail" for smoke in smokes)
     if failed_jobs:
         print(f"smoke test failed in {failed_jobs} of {len(smokes)} jobs: exit 3, whatever the gate says")
     return exit_code_of_sweep(code, smokes)
 
 
-def _tell(sweeps: list[Sweep], changes: dict[str, Any], as_json: bool) -> int:
+def _show_verdict(sweeps: list[Sweep], changes: dict[str, Any], as_json: bool) -> tuple[int, dict[RunDir, Instrument]]:
+    """Print the verdict; return its exit code and the instruments that were read on the way."""
     from runner.gate.sweep import gate
     from runner.record.rundir import is_run
 
     (alone,) = sweeps if len(sweeps) == 1 else (None,)
     if alone and alone.is_planned and not is_run(alone.path):
-        from runner.cli.report_judges import tell_sweep
+        from runner.cli.report_judges import show_sweep
 
-        code = tell_sweep(alone, as_json)
+        code = show_sweep(alone, as_json)
         if code is not None:
-            return code
+            return code, {}
     verdict = gate(sweeps, changes)
     if alone and not alone.is_planned and not is_run(alone.path):
         print(f"warning: {alone.path} has no sweep.json; whether every job ran cannot be told", file=sys.stderr)
@@ -121,11 +124,11 @@ def _tell(sweeps: list[Sweep], changes: dict[str, Any], as_json: bool) -> int:
             RunDir(alone.path).write_json("gate.json", verdict.to_dict())
         except RecordError as error:
             print(f"warning: {error}; the verdict above stands", file=sys.stderr)
-    return verdict.exit_code
+    return verdict.exit_code, {arm.run: arm.instrument for group in verdict.groups for arm in group.arms}
 
 
 def _preset(name: str) -> dict[str, Any]:
-    """What a shipped choice of the group says on top of the defaults."""
+    """Return the settings of a shipped choice of the group that differ from the defaults."""
     known = choices("gate", [conf_dir()])
     if name not in known:
         raise UsageError(f"gate={name}: no such choice{did_you_mean(name, known)}; there are {', '.join(known)}")

@@ -12,7 +12,6 @@ from typing import Final
 from runner.cli._words import directories, own_folders
 from runner.cli._words.directories import shown
 from runner.cli._words.flags import Flags
-from runner.cli._words.overrides import config_dirs
 from runner.config import own_path
 from runner.errors import RunnerError, UsageError
 from runner.safe import looks_secret, mask, printable
@@ -28,7 +27,7 @@ def main(argv: list[str]) -> int:
 
     given = Flags("import", others=True).parse(argv)
     words = given.words
-    own_folders.add(config_dirs(given.typed("--config-dir")))
+    own_folders.add(given.config_dirs())
     if not words:
         raise UsageError(f"{_USAGE}; formats: {', '.join(imports.names())}")
     form = imports.find(words[0])
@@ -41,11 +40,11 @@ def main(argv: list[str]) -> int:
     from runner.imports._shared.write import write
 
     wanted = ImportRequest(
-        name=_name(given.one("--name")),
-        harness=_harness(given.one("--harness")),
-        expect=_number(given.one("--expect")),
-        patches=given.all("--patches"),
-        dataset=given.one("--dataset"),
+        name=_name(given.value("--name")),
+        harness=_harness(given.value("--harness")),
+        expect=_number(given.value("--expect")),
+        patches=given.values("--patches"),
+        dataset=given.value("--dataset"),
     )
     built = form({flag.removeprefix("--"): value for flag, value in given.flags if flag in own})
     try:
@@ -59,7 +58,7 @@ def main(argv: list[str]) -> int:
             f"import {words[0]}: this format of your own failed: {type(error).__name__}: {error}"
         ) from error
     label = arms[0].name if len(arms) == 1 else wanted.name or Path(words[1]).stem
-    into = given.one("--into")
+    into = given.value("--into")
     target = directories.new(slug(label)) if into is None else own_path(into)
     paths = write(arms, target)
     for arm, path in zip(arms, paths, strict=True):
@@ -89,7 +88,7 @@ def _number(value: str | None) -> int | None:
 
 
 def _next(paths: Sequence[Path]) -> str:
-    told = [shlex.quote(shown(path.absolute())) for path in paths]
-    if len(told) == 1:
-        return f"compare it: python -m runner gate OTHER {told[0]}"
-    return f"compare them: python -m runner gate {' '.join(told)}"
+    places = [shlex.quote(shown(path.absolute())) for path in paths]
+    if len(places) == 1:
+        return f"compare it: python -m runner gate OTHER {places[0]}"
+    return f"compare them: python -m runner gate {' '.join(places)}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from runner.cli._words.choices import GROUPS, choices
 from runner.cli._words.flags import Flags
-from runner.cli._words.overrides import CONFIG_DIR, GROUPS, choices, config_dirs
+from runner.cli._words.hydra_flags import CONFIG_DIR
 from runner.config import conf_dir, did_you_mean
 from runner.errors import UsageError
 
@@ -20,7 +21,7 @@ def main(argv: list[str]) -> int:
     for name in wanted:
         if name not in GROUPS:
             raise UsageError(f"list {name}: no such group{did_you_mean(name, GROUPS)}; there are {', '.join(GROUPS)}")
-    folders = [conf_dir(), *config_dirs(given.typed(*CONFIG_DIR))]
+    folders = [conf_dir(), *given.config_dirs()]
     for group in wanted:
         print(f"{group}:")
         found = choices(group, folders)
@@ -31,7 +32,7 @@ def main(argv: list[str]) -> int:
 
 
 def _about(file: Path) -> str:
-    """What a choice is, in its own words: the first sentence of its head that is not a command."""
+    """Return the first sentence of a choice's head that is not a command."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -41,6 +42,6 @@ def _about(file: Path) -> str:
         if not line.startswith("#"):
             break
         comments.append(line.removeprefix("#").strip())
-    told = " ".join(line for line in comments if "python -m runner" not in line and not line.startswith("@package"))
-    end = told.find(". ")
-    return told if end < 0 else told[: end + 1]
+    text = " ".join(line for line in comments if "python -m runner" not in line and not line.startswith("@package"))
+    end = text.find(". ")
+    return text if end < 0 else text[: end + 1]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from runner.cli._launch.file_paths import load_here
-from runner.cli._words import overrides
+from runner.cli._words import hydra_flags, overrides
 from runner.cli._words.flags import Flags
 from runner.config import Experiment
 from runner.errors import ConfigError, UsageError
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _FLAGS: Final = Flags(
     "plan",
-    switches=(*overrides.SWEEPING, "--json"),
+    switches=(*hydra_flags.SWEEPING, "--json"),
     valued=("--like",),
-    many=overrides.CONFIG_DIR,
+    many=hydra_flags.CONFIG_DIR,
     there="there are -m, --config-dir, --like DIR and --json",
     missing={"--like": "--like takes the directory of a recorded sweep: plan … --like outputs/DATE/SWEEP"},
 )
@@ -29,7 +29,7 @@ _FLAGS: Final = Flags(
 
 def main(argv: list[str]) -> int:
     given = _FLAGS.parse(argv)
-    as_json, like = "--json" in given, given.one("--like")
+    as_json, like = "--json" in given, given.value("--like")
     argv = given.without("--json", "--like")
     overrides.checked(argv, ())
     from runner.cli.run import compose, expand
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
         if found.assumed is None:
             raise UsageError(f"--like {like}: a single run has nothing to disagree with; give the directory of a sweep")
     assumed = GUESSED if found is None or found.assumed is None else found.assumed
-    folders = overrides.config_dirs(argv)
+    folders = given.config_dirs()
     forecasts, judged, problems = [], [], []
     for words in expand(argv):
         try:
@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
 
 
 def _judges(experiments: list[Experiment], as_json: bool) -> int:
-    """What judges over recorded answers would do."""
+    """Show what judges over recorded answers would do."""
     from runner.experiment.plan.regrade_forecast import forecast
 
     jobs = [forecast(experiment) for experiment in experiments]
@@ -92,7 +92,7 @@ def _judges(experiments: list[Experiment], as_json: bool) -> int:
 
 
 def _unlike(found: Recorded, job: Forecast) -> list[str]:
-    """Where what was measured is not what is planned."""
+    """Return a warning for each way in which the recorded sweep differs from the plan."""
     source = found.assumed.source if found.assumed else ""
     return [
         f"{job.arm}: {what} of this plan is {mine}, and --like was measured on {theirs} ({source}): arms may disagree "

@@ -1,4 +1,4 @@
-"""What recorded runs say to a plan: discordance, intraclass correlation and cluster sizes of one pair of arms."""
+"""Figures of recorded runs for a plan: discordance, intraclass correlation and cluster sizes of one pair of arms."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _pair(arms: list[Arm], pair: Comparison, settings: GateConfig, where: str, o
         raise UsageError(f"{name}: the arms agree on every question, which says nothing about others; give another DIR")
     notes = [
         f"not used: {other.b} against {other.a}, which disagree on {other.discordance:.1%} (arm={other.b})"
-        for other in _told(others)
+        for other in _warnings_of(others)
     ]
     if pair.outcome == "null":
         notes.append(f"{name}: an A/A pair; two different arms disagree more often")
@@ -125,7 +125,7 @@ class _Other:
     discordance: float
 
 
-def _told(pairs: list[Comparison]) -> list[_Other]:
+def _warnings_of(pairs: list[Comparison]) -> list[_Other]:
     shares = [(pair, pair.verdict.discordance if pair.verdict else None) for pair in pairs]
     return [_Other(pair.a, pair.b, share) for pair, share in shares if share is not None]
 

@@ -32,19 +32,19 @@ _MOST: Final = 10**9
 def main(argv: list[str]) -> int:
     given = _FLAGS.parse(argv)
     typed, places = _parsed(given.words)
-    told = _told(typed, places)
+    answer = _answer(typed, places)
     if "--json" in given:
-        print(json.dumps(told.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(answer.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         from runner.report.console import console
         from runner.report.power import power_tables
 
-        console().print(power_tables(told.outlook, told.unit, told.notes))
+        console().print(power_tables(answer.outlook, answer.unit, answer.notes))
     return 0
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Answer:
     outlook: Outlook
     unit: str
     notes: list[str]
@@ -53,7 +53,7 @@ class _Told:
         return {**self.outlook.to_dict(), "notes": self.notes}
 
 
-def _told(typed: dict[str, Any], places: list[Path]) -> _Told:
+def _answer(typed: dict[str, Any], places: list[Path]) -> _Answer:
     notes: list[str] = []
     sizes = None
     assumed = GUESSED
@@ -77,11 +77,11 @@ def _told(typed: dict[str, Any], places: list[Path]) -> _Told:
     if "alpha" in typed and goal.alpha != 0.05:
         notes.append("the gate decides on a 95 % interval: alpha changes what is detected, and not what a gate says")
     effect = _effect(typed.get("effect"), assumed, goal, notes)
-    return _Told(outlook(design, assumed, goal, effect=effect, band=band / 100), unit, notes)
+    return _Answer(outlook(design, assumed, goal, effect=effect, band=band / 100), unit, notes)
 
 
 def _design(typed: dict[str, Any], sizes: Any, mode: Mode, notes: list[str]) -> Design:
-    """What is typed goes before what is recorded; of n and clusters, the one alone keeps the recorded cluster size."""
+    """Return the design: typed values win over recorded ones; n or clusters alone keeps the recorded cluster size."""
     n, clusters = typed.get("n"), typed.get("clusters")
     if sizes is not None:
         if n is None and clusters is None:
@@ -134,7 +134,7 @@ def _effect(points: float | None, assumed: Assumed, goal: Goal, notes: list[str]
 
 
 def _parsed(words: list[str]) -> tuple[dict[str, Any], list[Path]]:
-    """Keys with their values, and places.
+    """Return keys with their values, and directories.
 
     Raises
     ------

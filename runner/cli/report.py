@@ -12,7 +12,7 @@ from runner.cli import report_judges
 from runner.cli._words import own_folders
 from runner.cli._words.directories import distinct, name_of, runs_in
 from runner.cli._words.flags import Flags
-from runner.cli._words.overrides import CONFIG_DIR, config_dirs
+from runner.cli._words.hydra_flags import CONFIG_DIR
 from runner.errors import RecordError, UsageError
 from runner.record.rundir import RunDir, is_run
 from runner.record.sweepdir import Sweep
@@ -37,12 +37,12 @@ def main(argv: list[str]) -> int:
         raise UsageError(
             "report takes directories (and --json, --reference NAME): python -m runner report DIR [DIR ...]"
         )
-    own_folders.add(config_dirs(given.typed(*CONFIG_DIR)))
-    reference = given.one("--reference")
+    own_folders.add(given.config_dirs())
+    reference = given.value("--reference")
     paths = distinct("report", given.words)
     runs = [run for path in paths for run in runs_in(path)]
     if "--json" in given:
-        print(json.dumps(_told(runs, reference), indent=2, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(_as_json(runs, reference), indent=2, ensure_ascii=False, allow_nan=False))
         return 0
     from runner.analysis.smoke import exit_code_of_sweep, smoke_of
     from runner.report.console import console, text
@@ -67,30 +67,30 @@ def main(argv: list[str]) -> int:
     for section in sections(runs):
         console().print(section)
     if len(paths) == 1 and not is_run(paths[0]):
-        code = report_judges.tell_sweep(Sweep(paths[0]), False, reference)
+        code = report_judges.show_sweep(Sweep(paths[0]), False, reference)
         if code is not None:
             return code
-        report_judges.tell(side_by_side)
+        report_judges.show(side_by_side)
         from runner.cli.gate import main as gate
 
         return exit_code_of_sweep(gate([str(paths[0])]), smokes)
-    report_judges.tell(side_by_side)
+    report_judges.show(side_by_side)
     return exit_code_of_sweep(0, smokes)
 
 
-def _told(runs: list[RunDir], reference: str | None) -> dict[str, Any]:
-    """Instrument and summary of every run by name; with judges of the same answers, those under ``judges``."""
+def _as_json(runs: list[RunDir], reference: str | None) -> dict[str, Any]:
+    """Return instrument and summary of every run by name; with judges of the same answers, those under ``judges``."""
     from runner.analysis.smoke import smoke_of
     from runner.report.section import figures_of
 
-    told: dict[str, Any] = {
+    named: dict[str, Any] = {
         name_of(run, runs): {
             "instrument": msgspec.to_builtins(instrument := run.instrument()),
             **summary_of(run, instrument).to_dict(),
             **figures_of(run),
-            **({"smoke": smoke.to_dict()} if (smoke := smoke_of(run)) else {}),
+            **({"smoke": smoke.to_dict()} if (smoke := smoke_of(run, instrument)) else {}),
         }
         for run in runs
     }
     found = report_judges.tables(runs, reference)
-    return {"runs": told, "judges": [table.to_dict() for table in found]} if found else told
+    return {"runs": named, "judges": [table.to_dict() for table in found]} if found else named

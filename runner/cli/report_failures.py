@@ -30,8 +30,8 @@ _FLAGS: Final = Flags(
 
 
 @dataclass
-class _Asked:
-    """A command line, read. ``limit`` is ``None`` when it says nothing."""
+class _Options:
+    """The parsed command line. ``limit`` is ``None`` when it was not given."""
 
     places: list[Path]
     stage: str | None = None
@@ -41,8 +41,8 @@ class _Asked:
 
 
 def main(argv: list[str]) -> int:
-    asked = _parsed(argv)
-    runs = [run for place in asked.places for run in runs_in(place)]
+    options = _parsed(argv)
+    runs = [run for place in options.places for run in runs_in(place)]
     from runner.analysis.misses import Missed
 
     found: list[tuple[str, Missed]] = []
@@ -54,36 +54,36 @@ def main(argv: list[str]) -> int:
             if len(runs) == 1:
                 raise
             broken.append((name_of(run, runs), str(error)))  # the other runs are told all the same
-    wanted = _categories(asked.category, [missed for _, missed in found])
-    if asked.json:
-        _write_json(asked, found, broken, wanted)
+    wanted = _categories(options.category, [missed for _, missed in found])
+    if options.json:
+        _write_json(options, found, broken, wanted)
     else:
-        _print(asked, found, broken, wanted)
+        _print(options, found, broken, wanted)
     return 1 if broken else 0
 
 
-def _parsed(argv: list[str]) -> _Asked:
+def _parsed(argv: list[str]) -> _Options:
     from runner.score.failure_stage import STAGES
 
     given = _FLAGS.parse(argv)
-    stage, limit = given.one("--stage"), given.one("--limit")
+    stage, limit = given.value("--stage"), given.value("--limit")
     if stage is not None and stage not in STAGES:
         raise UsageError(f"--stage {stage}: no such stage{did_you_mean(stage, STAGES)}; there are {', '.join(STAGES)}")
     if limit is not None and not (limit.isdecimal() and limit.isascii() and len(limit) < 10):
         raise UsageError(f"--limit {limit}: a whole number of misses to list a run; 0 lists none")
     if not given.words:
         raise UsageError(f"report --failures takes directories: {_HOW}")
-    return _Asked(
+    return _Options(
         places=distinct("report", given.words),
         stage=stage,
-        category=given.one("--category"),
+        category=given.value("--category"),
         limit=None if limit is None else int(limit),
         json="--json" in given,
     )
 
 
 def _categories(wanted: str | None, found: list[Missed]) -> list[str] | None:
-    """Ids of the categories that a person means by an id or a name; ``None``: all.
+    """Return the ids of the categories that have this id or name; ``None`` for all.
 
     Raises
     ------
@@ -106,29 +106,29 @@ def _categories(wanted: str | None, found: list[Missed]) -> list[str] | None:
 
 
 def _print(
-    asked: _Asked, found: list[tuple[str, Missed]], broken: list[tuple[str, str]], wanted: list[str] | None
+    options: _Options, found: list[tuple[str, Missed]], broken: list[tuple[str, str]], wanted: list[str] | None
 ) -> None:
     from runner.report import failures
     from runner.report.console import console, counted, text
 
     out = console()
-    limit = _LISTED if asked.limit is None else asked.limit
+    limit = _LISTED if options.limit is None else options.limit
     for position, (name, missed) in enumerate(found):
         out.print(text(f"\n{name}" if position else name, "bold"))
         out.print(failures.failure_table(missed))
-        chosen = missed.chosen(asked.stage, wanted)
-        for shown in failures.failure_details(islice(missed.misses(asked.stage, wanted), limit)):
+        chosen = missed.chosen(options.stage, wanted)
+        for shown in failures.failure_details(islice(missed.misses(options.stage, wanted), limit)):
             out.print(shown)
         if chosen > limit > 0:
             out.print(text(f"\n{chosen - limit} of {counted(chosen, 'miss', 'misses')} not shown (--limit N)", "dim"))
     for name, reason in broken:
         out.print(text(f"\n{name}: {reason}", "red"))
     for first, second, table in _moved(found):
-        out.print(failures.moved_table(first, second, table))
+        out.print(failures.transition_table(first, second, table))
 
 
 def _write_json(
-    asked: _Asked, found: list[tuple[str, Missed]], broken: list[tuple[str, str]], wanted: list[str] | None
+    options: _Options, found: list[tuple[str, Missed]], broken: list[tuple[str, str]], wanted: list[str] | None
 ) -> None:
     import json
 
@@ -137,7 +137,7 @@ def _write_json(
     def pieces() -> Iterator[str]:
         yield '{"runs": {'
         for position, (name, missed) in enumerate(found):
-            misses = islice(missed.misses(asked.stage, wanted), asked.limit)
+            misses = islice(missed.misses(options.stage, wanted), options.limit)
             yield ("," if position else "") + json.dumps(name, ensure_ascii=False) + ": "
             yield from failures.failures_json(missed, misses)
         moved = [{"from": first, "to": second, "questions": table} for first, second, table in _moved(found)]
@@ -147,8 +147,8 @@ def _write_json(
 
 
 def _moved(found: list[tuple[str, Missed]]) -> Iterable[tuple[str, str, dict[str, dict[str, int]]]]:
-    """From the first run to each other that was asked the same."""
+    """Yield the moves from the first run to each other with the same questions."""
     for name, missed in found[1:]:
-        table = found[0][1].moved(missed)
+        table = found[0][1].transitions(missed)
         if table is not None:
             yield found[0][0], name, table

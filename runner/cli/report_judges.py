@@ -15,7 +15,7 @@ JUDGES = "judges.json"
 
 
 def tables(runs: Sequence[RunDir], reference: str | None = None) -> list[Any]:
-    """A table for every set of answers that several of the runs grade; none for ordinary runs.
+    """Return a table for every set of answers that several of the runs grade; none for ordinary runs.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def tables(runs: Sequence[RunDir], reference: str | None = None) -> list[Any]:
     return judge_tables(runs, reference)
 
 
-def tell(found: Sequence[Any]) -> None:
+def show(found: Sequence[Any]) -> None:
     """Print tables, if there are any."""
     if found:
         from runner.report.console import console
@@ -38,8 +38,8 @@ def tell(found: Sequence[Any]) -> None:
         console().print(judge_tables(found))
 
 
-def tell_sweep(sweep: Sweep, as_json: bool, reference: str | None = None) -> int | None:
-    """Tell a sweep of judges over one recorded run; ``None`` for any other sweep, which a gate tells.
+def show_sweep(sweep: Sweep, as_json: bool, reference: str | None = None) -> int | None:
+    """Show a sweep of judges over one recorded run; return ``None`` for any other sweep, which has a verdict.
 
     Its runs differ in the instrument on purpose: there is no verdict, and nothing is refused. 1 when a run failed.
     """
@@ -70,7 +70,7 @@ def tell_sweep(sweep: Sweep, as_json: bool, reference: str | None = None) -> int
     else:
         from runner.report.console import console, text
 
-        tell([table] if table is not None else [])
+        show([table] if table is not None else [])
         for name, reason in failed:
             console().print(text(f"incomplete: {name}: {reason}", "bold red"))
         if not failed:
@@ -83,7 +83,7 @@ def tell_sweep(sweep: Sweep, as_json: bool, reference: str | None = None) -> int
 
 
 def _unfinished(run: RunDir) -> str:
-    """Why a run is no whole set of labels; empty when it is one."""
+    """Return why the labels of a run are incomplete; empty when they are complete."""
     from runner.analysis.summary import summary_of
 
     try:

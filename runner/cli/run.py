@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+
+# The config system has no public way to expand a sweep without running it, and a second expansion of our own could
+# count other jobs than it launches.
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -24,7 +27,7 @@ from yaml import YAMLError
 
 from runner.cli._launch import launch
 from runner.cli._launch.run_log import note_failure, remove_if_empty
-from runner.cli._words import directories, overrides, own_folders
+from runner.cli._words import directories, hydra_flags, own_folders, rewriting
 from runner.config import cache_dir, conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError, UsageError
 from runner.record.rundir import RunDir
@@ -41,7 +44,7 @@ _sweeps: list[Path] = []  # the sweep of this process, once it has begun
 
 
 class _EndSweep(BaseException):
-    """A person interrupted: launch no further job. Not an ``Exception``, so that the launcher does not keep it."""
+    """Raised when a person interrupts. Not an ``Exception``, so that the launcher does not go on with the next job."""
 
 
 class SweepMemory(Callback):
@@ -63,8 +66,8 @@ class SweepMemory(Callback):
             parsed = OverridesParser.create().parse_overrides(words)
             batches = BasicSweeper.split_arguments(parsed, None)
             jobs = [Job(number, list(words)) for number, words in enumerate(batches[0])]
-        with contextlib.suppress(OSError):  # the sweeper meets the same folder next, and that error is told
-            write_plan(sweep_dir, jobs, overrides.config_dirs(sys.argv[1:]), cache_dir())
+        with contextlib.suppress(OSError):  # the sweeper meets the same folder next, which reports the error
+            write_plan(sweep_dir, jobs, hydra_flags.config_dirs(sys.argv[1:]), cache_dir())
 
 
 def main(argv: Sequence[str]) -> int:
@@ -79,14 +82,14 @@ def main(argv: Sequence[str]) -> int:
         return outcome
     refused = [outcome for outcome in outcomes if isinstance(outcome, UsageError)]
     if refused and len(refused) == len(outcomes):
-        return UsageError.exit_code  # no job could start: a mistake of the command line, told above
+        return UsageError.exit_code  # no job could start: a mistake of the command line, reported above
     from runner.cli.gate import gate_sweep
 
     return gate_sweep(_sweeps[-1])
 
 
 def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
-    """Hand argv to the config system, with its errors told in our way; what each job came to is appended."""
+    """Hand argv to the config system and append the outcome of each job; its errors become ours."""
     entered = False
 
     def job(config: DictConfig) -> int:
@@ -104,14 +107,14 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
     verbose = os.environ.get("HYDRA_FULL_ERROR")
     before = sys.argv
     # Shell completion asks for the console script by its name; messages show what most people type.
-    sys.argv = ["memory-runner" if overrides.passes_through(argv) else "python -m runner", *argv]
+    sys.argv = ["memory-runner" if hydra_flags.passes_through(argv) else "python -m runner", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that errors arrive here instead of being printed
     try:
         app()
     except _COMPOSING as error:
         if verbose == "1" or entered:
             raise
-        raise ConfigError(_told(error)) from None
+        raise ConfigError(_one_line(error)) from None
     except ValueError as error:  # flags that do not go together
         if verbose == "1" or entered:
             raise
@@ -140,28 +143,28 @@ def _launch(argv: Sequence[str], outcomes: list[RunnerError | int]) -> None:
             os.environ["HYDRA_FULL_ERROR"] = verbose
 
 
-def _told(error: BaseException) -> list[str]:
-    """An error of the config system in one line."""
+def _one_line(error: BaseException) -> list[str]:
+    """Return an error of the config system as one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     cause = error.__cause__
     if cause is not None and str(cause) and str(cause).splitlines()[0] not in lines:
         lines.append(str(cause).splitlines()[0])
-    lines = [line for line in lines if not line.startswith(("full_key:", "object_type=", "See https", "Check that"))]
-    told = " — ".join(dict.fromkeys(lines)) or type(error).__name__
-    tilde = re.search(r"LexerNoViableAltException: (\S+?)=~", told)
+    lines = [text for text in lines if not text.startswith(("full_key:", "object_type=", "See https", "Check that"))]
+    line = " — ".join(dict.fromkeys(lines)) or type(error).__name__
+    tilde = re.search(r"LexerNoViableAltException: (\S+?)=~", line)
     if tilde:
         return [
             mask(f"{tilde[1]}: write the whole path, or quote it ('{tilde[1]}=\"~/FILE\"'): `~` is not expanded here")
         ]
-    if re.search(r"@experiment\.\w+'", told):
-        told += f" — {_GLOBAL}"
-    if "mismatched input" in told or "no viable alternative" in told or "extraneous input" in told:
-        told += " — quote a value that holds = : , or brackets, for instance 'KEY=\"http://host/v1?x=1\"'"
-    return [mask(told)]
+    if re.search(r"@experiment\.\w+'", line):
+        line += f" — {_GLOBAL}"
+    if "mismatched input" in line or "no viable alternative" in line or "extraneous input" in line:
+        line += " — quote a value that holds = : , or brackets, for instance 'KEY=\"http://host/v1?x=1\"'"
+    return [mask(line)]
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
-    """The composed config as plain data, everything resolved.
+    """Return the composed config as plain data, everything resolved.
 
     Raises
     ------
@@ -175,7 +178,7 @@ def plain(config: DictConfig) -> dict[str, Any]:
         values = OmegaConf.to_container(config, resolve=True)
         missing = OmegaConf.missing_keys(config)
     except OmegaConfBaseException as error:
-        raise ConfigError(_told(error)) from None
+        raise ConfigError(_one_line(error)) from None
     assert isinstance(values, dict)
     values.pop("hydra", None)
     plain = {str(key): value for key, value in values.items()}
@@ -196,7 +199,7 @@ def plain(config: DictConfig) -> dict[str, Any]:
 
 
 def _task(config: DictConfig) -> int:
-    """One job. A job that fails says so, leaves a note and does not end the sweep."""
+    """Run one job; one that fails leaves a note and does not end the sweep."""
     context = HydraConfig.get()
     # A job may run in a process of its own (joblib, ray): the person's folders are added there too.
     sources = context.runtime.config_sources
@@ -222,7 +225,7 @@ def _task(config: DictConfig) -> int:
 
 
 def _values(config: DictConfig, run: RunDir) -> dict[str, Any]:
-    """The config of a job; one that cannot be resolved leaves no empty folder behind."""
+    """Return the config of a job; one that cannot be resolved leaves no empty folder behind."""
     try:
         return plain(config)
     except RunnerError:
@@ -236,7 +239,7 @@ def _searchpath(mine: Sequence[Path]) -> list[str]:
 
 
 def compose(words: Sequence[str], config_folders: Sequence[Path] = ()) -> dict[str, Any]:
-    """Compose one job without running it.
+    """Return the config of one job, composed and not run.
 
     Raises
     ------
@@ -246,28 +249,28 @@ def compose(words: Sequence[str], config_folders: Sequence[Path] = ()) -> dict[s
     GlobalHydra.instance().clear()
     try:
         with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
-            config = hydra.compose("config", [*overrides.rewritten(words), *_searchpath(config_folders)])
+            config = hydra.compose("config", [*rewriting.rewritten(words), *_searchpath(config_folders)])
             return plain(config)
     except _COMPOSING as error:
-        raise ConfigError(_told(error)) from None
+        raise ConfigError(_one_line(error)) from None
 
 
 def expand(argv: Sequence[str]) -> list[list[str]]:
-    """The jobs that a command line stands for: one list of overrides each, sweeps of an experiment included.
+    """Return the overrides of each job of a command line, sweeps of an experiment included.
 
     Raises
     ------
     ConfigError
         When the words do not parse.
     """
-    words, flags = overrides.words(overrides.rewritten(argv))
+    words, flags = hydra_flags.split(rewriting.rewritten(argv))
     GlobalHydra.instance().clear()
     try:
         parsed = OverridesParser.create().parse_overrides(words)
         fixed = [item.input_line or "" for item in parsed if not item.is_sweep_override()]
         params: dict[str, Any] = {}
         if any(word.startswith("+experiment=") for word in fixed):
-            mine = overrides.config_dirs(argv)
+            mine = hydra_flags.config_dirs(argv)
             with hydra.initialize_config_dir(version_base="1.3", config_dir=str(conf_dir().absolute())):
                 composed = hydra.compose("config", [*fixed, *_searchpath(mine)], return_hydra_config=True)
                 if composed.hydra.mode is not None and composed.hydra.mode.name == "MULTIRUN":
@@ -278,4 +281,4 @@ def expand(argv: Sequence[str]) -> list[list[str]]:
         parsed = OverridesParser.create().parse_overrides([*(f"{k}={v}" for k, v in params.items()), *words])
         return [list(job) for job in BasicSweeper.split_arguments(parsed, None)[0]]
     except _COMPOSING as error:
-        raise ConfigError(_told(error)) from None
+        raise ConfigError(_one_line(error)) from None

@@ -6,7 +6,7 @@ the arm stops. A gate does the same again from the two journals in their order, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any, Final
 
 import numpy as np
@@ -65,12 +65,6 @@ def too_few_clusters(clusters: int, unit: str) -> str | None:
         f"run.stop_when_decided: {clusters} {unit}s can never decide early (it takes {least} that all go one way), so "
         f"that every arm runs to its end"
     )
-
-
-def watch_entries(provenance: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the record of a run says of each sitting: against whom it was watched, or why not."""
-    found = provenance.get("watched")
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 class Watch:
@@ -185,7 +179,7 @@ class WatchedArm:
         )
         self.record: dict[str, Any] = {
             "against": self.against,
-            "against_run_id": against.read_json("provenance.json").get("run_id"),
+            "against_run_id": against.provenance().run_id,
             "metric": metric,
             "unit": self.unit,
             "units": watch.signs.clusters,

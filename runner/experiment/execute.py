@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis.summary import summarise
-from runner.early_stop.watch import begin_watch, watch_entries
+from runner.early_stop.watch import begin_watch
 from runner.errors import Decided, RecordError, RunnerError, Stopped
 from runner.experiment.conformance import remembered
 from runner.experiment.instrument import instrument, same_instrument, write_side, written_form
@@ -108,8 +108,7 @@ async def _session(
     retry_errors: bool,
     to_the_end: bool,
 ) -> None:
-    prior = run.read_json("provenance.json")
-    run_id = str(prior.get("run_id") or secrets.token_hex(4))
+    run_id = run.provenance().run_id or secrets.token_hex(4)
     engine = QuestionLoop(run, ready, observer, run_id=run_id, retry_errors=retry_errors)
     try:
         opened = await ready.system.open(engine.opening(Opening(cache_dir=cache_dir)))
@@ -131,7 +130,9 @@ async def _session(
             "write_side": write_side(ready, opened),
         }
         if ready.experiment.run.stop_when_decided:
-            record["watched"] = [*watch_entries(prior), _watch(run, ready, engine, observer, to_the_end)]
+            watched = run.read_json("provenance.json").get("watched")
+            before = watched if isinstance(watched, list) else []
+            record["watched"] = [*before, _watch(run, ready, engine, observer, to_the_end)]
         with session_record(run, record), stop_signals(engine.interrupt):
             await engine.run()
     finally:

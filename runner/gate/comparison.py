@@ -6,11 +6,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from runner.calibration.probes import SPECIFIC, VAGUE, WORDS
 from runner.record.compare import Comparability
 from runner.stats.agreement import Agreement
 from runner.stats.export import Exportable
-from runner.stats.judge_error import CAVEATS, JUDGE_TOO_WEAK, JUDGE_UNINFORMATIVE, Corrected, JudgeRates
+from runner.stats.judge_error import CAVEATS, Corrected, JudgeRates
 from runner.stats.ppi import PredictionPowered
 from runner.stats.sequential import Crossing
 from runner.stats.verdict import Outcome, Verdict
@@ -106,7 +105,7 @@ class Comparison:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON text; ``null`` where there is no number."""
+        """Return :meth:`to_dict` as JSON text; ``null`` where there is no number."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
@@ -173,50 +172,6 @@ class JudgeCorrection:
             "caveats": list(self.caveats),
         }
 
-    def lines(self) -> list[str]:
-        """Return one line per statement, in percentage points."""
-        lines = [_line("corrected for the judge", SPECIFIC, self.specific)]
-        if self.vague is None:
-            lines.append("no vague wrong answer was graded: how often the judge passes those is not known")
-        else:
-            lines.append(_line("the same if wrong answers are vague", VAGUE, self.vague))
-        for told, item in (("corrected", self.specific), ("corrected for vague answers", self.vague)):
-            if item is not None and item.verdict not in (None, self.raw):
-                lines.append(f"raw verdict {self.raw.upper()}, {told} {str(item.verdict).upper()}; the raw one decides")
-        for name, item in self.categories.items():
-            lines.append(f"category {_once(name)} corrected: {_numbers(item)}")
-        lines += self.notes
-        lines.append(f"the raw verdict decides; a corrected number {'; '.join(self.caveats)}")
-        return lines
-
-
-def _line(what: str, kind: str, item: Correction) -> str:
-    found = item.rates
-    judged = (
-        f"TPR {found.tpr:.3f} of {found.right}, FPR {found.fpr:.3f} of {found.wrong} {WORDS[kind].split(', ')[1]} "
-        f"wrong answers, J {found.j:+.3f}"
-    )
-    return f"{what} ({judged}): {_numbers(item)}"
-
-
-def _numbers(item: Correction) -> str:
-    result = item.result
-    if result.flag == JUDGE_UNINFORMATIVE:
-        return (
-            f"{JUDGE_UNINFORMATIVE}, J ≤ 0: the judge tells right from wrong no better than chance; nothing is changed"
-        )
-    if result.mean is None or result.low is None or result.high is None:
-        return f"{JUDGE_TOO_WEAK}: J is within its own noise of 0; the raw number stands, calibrate with more probes"
-    beyond = " (no difference is above 100 points: J is too small for a correction of use)"
-    told = f"{result.mean * 100:+.1f} pp, {result.low * 100:+.1f} .. {result.high * 100:+.1f}"
-    return told + (beyond if max(abs(result.low), abs(result.high)) > 1 else "")
-
-
-def _once(name: str) -> str:
-    """A category whose id is its name, once."""
-    head, _, tail = name.partition(" ")
-    return head if head == tail else name
-
 
 INDEPENDENT: Final = (
     "items are taken as independent: ppi-python does not cluster, so with few clusters it is too narrow"
@@ -261,31 +216,3 @@ class HumanCheck(Exportable):
     unused: int
     reason: str = ""
     caveats: tuple[str, ...] = (INDEPENDENT, AT_RANDOM)
-
-    def lines(self) -> list[str]:
-        """Return one line per statement, in percentage points."""
-        found = self.difference
-        lines = [f"people: {self.reason}"] if self.reason else []
-        if found is not None:
-            lines.append(
-                f"with {found.labelled} pairs labelled by people: {found.mean * 100:+.1f} pp, {found.low * 100:+.1f} "
-                f".. {found.high * 100:+.1f} (raw {found.raw * 100:+.1f}; people alone {found.people * 100:+.1f}; "
-                f"weight of the judge {found.weight:.2f}); the raw verdict decides"
-            )
-        for name, arm in self.arms.items():
-            if arm is not None:
-                lines.append(
-                    f"{name}: accuracy {arm.mean:.3f} ({arm.low:.3f} .. {arm.high:.3f}) with {arm.labelled} answers "
-                    f"labelled by people, {arm.raw:.3f} by the judge"
-                )
-        for name, item in self.against.items():
-            kappa = "none (one label only)" if item.agreement.kappa is None else f"{item.agreement.kappa:.2f}"
-            lines.append(
-                f"{name}: judge and people agree on {item.agreement.raw:.1%} of {item.agreement.n} answers, kappa "
-                f"{kappa}; the judge alone passes {item.judge_only}, people alone {item.people_only}"
-            )
-        if self.unused:
-            lines.append(f"{self.unused} labels are of answers outside the headline, or that the judge did not label")
-        if found is not None or any(arm is not None for arm in self.arms.values()):
-            lines += self.caveats
-        return lines

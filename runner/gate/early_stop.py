@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.config import GateConfig
-from runner.early_stop.watch import Watch, standing, watch_entries
+from runner.early_stop.watch import Watch, standing
 from runner.gate.arm import Arm
 from runner.gate.comparison import Comparison
 from runner.record.columns import Columns
 from runner.record.compare import Comparability
+from runner.record.files import WatchEntry
 from runner.stats.sequential import Crossing, SignWatch
 
 _JUDGED: Final = ("pass", "fail", "unresolved")
@@ -57,7 +58,7 @@ class ReplayedWatch:
         return standing(self.signs.wins, self.signs.losses, self.signs.ties, self.signs.e_value, self.unit)
 
     def conclude(self, pair: Comparison) -> Comparison:
-        """The verdict by the e-value, where there is one; the interval stays beside it."""
+        """Decide the pair by the e-value, where it crossed; the interval stays beside it."""
         crossing = self.crossing
         if crossing is None:
             pair.notes.append(
@@ -88,9 +89,9 @@ class ReplayedWatch:
 
 
 def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> ReplayedWatch | None:
-    """Look at a watched arm again; ``None`` where the e-value is no matter of this gate.
+    """Compute the e-value of a watched arm once more; ``None`` where the e-value does not apply to this gate.
 
-    It is one only for an arm that was watched against this very baseline, by the metric and categories of this gate,
+    It applies only to an arm that was watched against this very baseline, by the metric and categories of this gate,
     for a threshold of 0 under ``gate.interval: auto``; and never for an A/A pair, or while the baseline is unfinished.
 
     Raises
@@ -101,8 +102,8 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
     entry = watch_entry(b)
     if entry is None or found.null or a.state != "complete" or settings.min_delta or settings.interval != "auto":
         return None
-    run_id = a.run.read_json("provenance.json").get("run_id")
-    if entry["against_run_id"] != run_id or entry["metric"] != b.metric:
+    run_id = a.run.provenance().run_id
+    if entry.against_run_id != run_id or entry.metric != b.metric:
         return None
     if settings.categories != b.config["gate"]["categories"]:
         return None
@@ -116,14 +117,14 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
     return ReplayedWatch(watch.signs, unit, b.left, b.resume)
 
 
-def watch_entry(arm: Arm) -> dict[str, Any] | None:
+def watch_entry(arm: Arm) -> WatchEntry | None:
     """Return what the record says of the session in which an arm was watched; ``None`` when it was in none."""
     run = arm.config["run"]
     if not run["stop_when_decided"] or run["from"]:
         return None
 
-    sittings = watch_entries(arm.run.read_json("provenance.json"))
-    known = [entry for entry in sittings if isinstance(entry.get("against_run_id"), str) and "metric" in entry]
+    sessions = arm.run.provenance().watched
+    known = [entry for entry in sessions if entry.against_run_id is not None and entry.metric is not None]
     return known[-1] if known else None
 
 
@@ -132,16 +133,16 @@ def not_watched(arm: Arm) -> list[str]:
     if not arm.config["run"]["stop_when_decided"] or arm.config["run"]["from"] or watch_entry(arm) is not None:
         return []
 
-    why = [str(entry["not"]) for entry in watch_entries(arm.run.read_json("provenance.json")) if "not" in entry]
+    why = [entry.why_not for entry in arm.run.provenance().watched if entry.why_not is not None]
     return [f"was to be watched and was not: {why[-1]}"] if why else []
 
 
 def restricted_to(a: Arm, b: Arm) -> Arm:
-    """The baseline with the questions that a stopped arm was asked, and no others."""
-    return replace(a, data=_only(a.data, np.isin(a.data.ids, b.data.ids)))
+    """Return the baseline with the questions that a stopped arm was asked, and no others."""
+    return replace(a, data=_selected(a.data, np.isin(a.data.ids, b.data.ids)))
 
 
-def _only(data: Columns, rows: NDArray[np.bool_]) -> Columns:
+def _selected(data: Columns, rows: NDArray[np.bool_]) -> Columns:
     changed: dict[str, Any] = {
         field.name: getattr(data, field.name)[rows]
         for field in fields(data)

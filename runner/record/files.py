@@ -6,16 +6,19 @@ an edited or damaged file is one clear error where it is read, and not a crash o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field, to_builtins
+from msgspec import UNSET, Struct, UnsetType, field, structs, to_builtins
 
 from runner.errors import RecordError
 from runner.types import Metric
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 
 Value = str | int | float | bool | dict[str, Any] | list[Any] | None  # of a row of the instrument
@@ -179,8 +182,72 @@ class Summary(Figures, kw_only=True):
         return {name: plain.pop(name) for name in ("state", "reason", "decided")} | plain
 
 
+class AnswerSource(Struct, kw_only=True):
+    """The run whose answers a run grades, as ``provenance.json`` names it.
+
+    ``answers`` is the hash of the texts that were recorded first; ``judge`` has the rows of the judge that graded them
+    first.
+    """
+
+    run: str | None = None
+    run_id: str | None = None
+    rows_sha256: str | None = None
+    texts_sha256: str | None = None
+    answers: str = ""
+    judge: dict[str, Value] | None = None
+
+
+class WatchEntry(Struct, kw_only=True, rename={"why_not": "not"}):
+    """One session under ``run.stop_when_decided``: against whom the arm was watched, or why it was not."""
+
+    against: str | None = None
+    against_run_id: str | None = None
+    metric: str | None = None
+    unit: str | None = None
+    units: int | None = None
+    why_not: str | None = None
+
+
+class RunProvenance(Struct, kw_only=True):
+    """The parts of ``provenance.json`` that a reader uses; a part of another type counts as not recorded."""
+
+    run_id: str | None = None
+    dataset: dict[str, Any] = field(default_factory=dict)
+    system: dict[str, Any] = field(default_factory=dict)
+    write_side: str | None = None
+    source: AnswerSource | None = None
+    watched: list[WatchEntry] = field(default_factory=list)
+
+    @property
+    def undeclared(self) -> list[str]:
+        """Capabilities that the system did not declare."""
+        names = self.system.get("undeclared")
+        return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def provenance_from(plain: Mapping[str, Any]) -> RunProvenance:
+    """Return ``provenance.json`` as typed data; it decides no figure, so a part of another type is left out."""
+    source, watched = plain.get("source"), plain.get("watched")
+    entries = [item for item in watched if isinstance(item, dict)] if isinstance(watched, list) else []
+    return structs.replace(
+        _well_typed(RunProvenance, {name: part for name, part in plain.items() if name not in ("source", "watched")}),
+        source=_well_typed(AnswerSource, source) if isinstance(source, dict) and source else None,
+        watched=[_well_typed(WatchEntry, entry) for entry in entries],
+    )
+
+
+def _well_typed(kind: type[S], plain: Mapping[str, Any]) -> S:
+    """Return a struct of the parts that have its types."""
+    parts: dict[str, Any] = {}
+    for part in structs.fields(kind):
+        if part.encode_name in plain:
+            with suppress(msgspec.ValidationError):
+                parts[part.name] = msgspec.convert(plain[part.encode_name], part.type)
+    return kind(**parts)
+
+
 def decode(path: Path, kind: type[T]) -> T | None:
-    """A JSON file as that type; ``None`` when it is not there.
+    """Return a JSON file as that type; ``None`` when it is not there.
 
     Raises
     ------

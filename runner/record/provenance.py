@@ -1,11 +1,10 @@
-"""Where a run came from: commit and dirty flag, versions, platform, times."""
+"""The origin of a run: commit and dirty flag, versions, platform, times."""
 
 from __future__ import annotations
 
 import hashlib
 import platform
 import subprocess
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +17,7 @@ from runner.record.rundir import RunDir
 # What can change a number: recorded when installed.
 _LIBRARIES = (
     "bm25s",
-    "httpx",
+    "httpx2",
     "hydra-core",
     "msgspec",
     "numpy",
@@ -33,12 +32,12 @@ _LIBRARIES = (
 
 
 def now() -> str:
-    """The wall clock in UTC, to the microsecond."""
+    """Return the wall clock in UTC, to the microsecond."""
     return datetime.now(UTC).isoformat()
 
 
 def commit_of(folder: Path) -> dict[str, Any]:
-    """Commit and dirty flag of the checkout around a folder; ``"unknown"`` outside one."""
+    """Return commit and dirty flag of the checkout around a folder; ``"unknown"`` outside one."""
 
     def git(*words: str) -> str | None:
         try:
@@ -56,7 +55,7 @@ def commit_of(folder: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the libraries that can change a number."""
+    """Return the versions of the libraries that can change a number."""
     found = {"agent-memory-runner": runner.__version__, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
@@ -86,28 +85,31 @@ def start() -> dict[str, Any]:
 
 
 def answers_of(run: RunDir) -> str:
-    """The identity of a run's answers: runs that share it grade the same answers.
+    """Return the hash that identifies a run's answers: runs that share it grade the same answers.
 
     Raises
     ------
     RecordError
         When its files cannot be read.
     """
-    return _said(run.read_json("provenance.json"), "answers") or _sha256(run.texts_path)
+    source = run.provenance().source
+    return (source.answers if source else "") or file_sha256(run.texts_path)
 
 
 def is_regraded(run: RunDir) -> bool:
     """Return whether another run asked for the answers of this one."""
-    return bool(_said(run.read_json("provenance.json"), "answers"))
+    source = run.provenance().source
+    return source is not None and bool(source.answers)
 
 
-def _said(provenance: Mapping[str, Any], name: str) -> str:
-    source = provenance.get("source")
-    value = source.get(name) if isinstance(source, dict) else None
-    return value if isinstance(value, str) else ""
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file of a run; of no bytes when it is not there.
 
-
-def _sha256(path: Path) -> str:
+    Raises
+    ------
+    RecordError
+        When it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -31,10 +31,10 @@ def headline(ready: Regrade, where: str) -> str:
 
 def origin(run: RunDir) -> str | None:
     """Return in a line whose answers a run grades; ``None`` when it asked for them itself."""
-    source = run.read_json("provenance.json").get("source")
-    if not isinstance(source, dict):
+    source = run.provenance().source
+    if source is None:
         return None
-    return f"answers of {source.get('run')}, graded by {run.experiment().judge.name}"
+    return f"answers of {source.run}, graded by {run.experiment().judge.name}"
 
 
 def judge_plan(forecasts: Sequence[JudgeForecast]) -> Group:

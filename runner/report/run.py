@@ -11,12 +11,12 @@ from rich.text import Text
 from runner.analysis.metrics import metrics_of
 from runner.analysis.smoke import smoke_of
 from runner.analysis.summary import ALL, COMPARABLE, summary_of
-from runner.early_stop.watch import watch_entries
 from runner.experiment.prepare import PreparedExperiment
 from runner.harness._base.report import figure
-from runner.record.files import Figures, Instrument, Summary
+from runner.record.files import Figures, Instrument, RunProvenance, Summary
 from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
+from runner.report.smoke import smoke_lines
 from runner.score.lexical_answers import PREFIXES, WARNING
 from runner.types import SOURCES_UNTOLD
 
@@ -59,30 +59,28 @@ def run_table(run: RunDir) -> Group:
             cells = [figure(group.get(metric.name), metric.digits) for metric in shown]
             counts = (group["questions"], group["scored"], group["errors"] or "")
             table.add_row(text(category(name)), *map(str, counts), *cells)
-    about_system = run.read_json("provenance.json").get("system")
-    undeclared = about_system.get("undeclared") if isinstance(about_system, dict) else None
-    assumed = [str(name) for name in undeclared] if isinstance(undeclared, list) else []
-    lines = [*footnotes(instrument, summary, assumed), *watched(run, summary)]
-    return Group(text(title, "italic"), table, *(text(line, "dim") for line in lines), *_smoke(run))
+    provenance = run.provenance()
+    lines = [*footnotes(instrument, summary, provenance.undeclared), *watched(provenance, summary)]
+    return Group(text(title, "italic"), table, *(text(line, "dim") for line in lines), *_smoke(run, instrument))
 
 
-def _smoke(run: RunDir) -> list[Text]:
+def _smoke(run: RunDir, instrument: Instrument) -> list[Text]:
     """Return a line per threshold of a smoke test, and what keeps it from passing."""
-    smoke = smoke_of(run)
+    smoke = smoke_of(run, instrument)
     if smoke is None:
         return []
-    return [text(line, "" if smoke.outcome == "pass" else "bold red") for line in smoke.lines()]
+    return [text(line, "" if smoke.outcome == "pass" else "bold red") for line in smoke_lines(smoke)]
 
 
-def watched(run: RunDir, summary: Figures) -> list[str]:
+def watched(provenance: RunProvenance, summary: Figures) -> list[str]:
     """Return lines on ``run.stop_when_decided``: against whom the arm was watched, or why not, and if it stopped."""
     lines = []
-    for entry in watch_entries(run.read_json("provenance.json"))[-1:]:
-        if "not" in entry:
-            lines.append(f"not watched: {entry['not']}")
+    for entry in provenance.watched[-1:]:
+        if entry.why_not is not None:
+            lines.append(f"not watched: {entry.why_not}")
         else:
-            by = f"{entry.get('metric')}, over {entry.get('units')} {entry.get('unit')}s"
-            lines.append(f"watched against {entry.get('against')} by {by} (run.stop_when_decided)")
+            by = f"{entry.metric}, over {entry.units} {entry.unit}s"
+            lines.append(f"watched against {entry.against} by {by} (run.stop_when_decided)")
     if isinstance(summary, Summary) and summary.state == "decided":
         lines.append(f"{summary.reason}; {summary.left} questions were not asked: the figures are of the rest")
     return lines

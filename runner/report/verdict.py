@@ -10,6 +10,7 @@ from rich.table import Table
 from runner.gate import Arm, Comparison
 from runner.gate.sweep import Group, SweepVerdict
 from runner.report.console import category, counted, text
+from runner.report.corrections import human_lines, judge_lines
 from runner.stats.verdict import Verdict
 
 _STYLES = {
@@ -122,7 +123,11 @@ def pair_notes(pair: Comparison) -> list[str]:
         lines.append(
             f"{pair.b}: with every error against it {low * 100:+.1f} pp, with every error for it {high * 100:+.1f} pp"
         )
-    lines += [f"{pair.b}: {line}" for beside in (pair.corrected, pair.human) if beside for line in beside.lines()]
+    beside = [
+        *(judge_lines(pair.corrected) if pair.corrected else ()),
+        *(human_lines(pair.human) if pair.human else ()),
+    ]
+    lines += [f"{pair.b}: {line}" for line in beside]
     for name, part in pair.categories.items():
         p = pair.category_p.get(name)
         adjusted = "" if p is None else f", BH p {p:.3f}"

@@ -21,7 +21,7 @@ PASS; +13.3 pp; 95% CI +5.0 .. +21.7 pp (percentile); n = 60, 60 clusters, 8 dis
 ``tables``                long tables to paired arrays, strict about ids and repeats
 ``agreement``             majority labels, flip rate, kappa, accuracy and what errors could change
 ``judge_agreement``       two judges of the same answers: agreement, and which accepts what the other does not
-``planning.power``        sample size, minimum detectable effect, design effect, intraclass correlation
+``power``                 sample size, minimum detectable effect, design effect, intraclass correlation
 ``planning.sample_size``  the same by the gate's own rule, for thresholds other than 0 too
 ``planning.design``       questions in clusters, what is assumed of the arms, what is asked of a run
 ``planning.intervals``    how wide the intervals of a design are, and what the gate would say of them
@@ -62,10 +62,10 @@ _WHERE: Final = {
     "cohen_kappa": "agreement",
     "tally": "agreement",
     "disagreement": "judge_agreement",
-    "pairs_needed": "planning.power",
-    "minimum_detectable_effect": "planning.power",
-    "design_effect": "planning.power",
-    "intraclass_correlation": "planning.power",
+    "pairs_needed": "power",
+    "minimum_detectable_effect": "power",
+    "design_effect": "power",
+    "intraclass_correlation": "power",
     "holm": "multiple",
     "benjamini_hochberg": "multiple",
     "paired_wilcoxon": "multiple",

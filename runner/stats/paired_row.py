@@ -12,7 +12,7 @@ from runner.stats.bootstrap import interval_of
 from runner.stats.clustered import Bounds, mcnemar_p, sign_flip_test
 from runner.stats.interval import DOMINANT_CLUSTER, Decision, Mode, check_mode, decide_interval, one_item_each
 from runner.stats.leverage import has_leverage
-from runner.stats.planning.power import design_effect, detectable_of, icc_of_sums, mean_cluster_size, resolving_n
+from runner.stats.power import design_effect, detectable_of, icc_of_sums, mean_cluster_size, resolving_n
 from runner.stats.resample import GUARD, Bools, ClusterSums, Floats
 from runner.stats.verdict import (
     ALL_TIES,
@@ -54,7 +54,7 @@ class VerdictRule:
         if not (math.isfinite(self.band) and self.band >= 0):
             raise UsageError(f"band: {self.band} must be a number and not negative")
 
-    def nothing(self) -> Verdict:
+    def empty_verdict(self) -> Verdict:
         """The verdict on no items."""
         return no_items(self.min_delta, self.band, self.mode, unclustered=self.unclustered)
 

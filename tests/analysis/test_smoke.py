@@ -60,21 +60,6 @@ def test_outcomes(smoke, outcome, code):
     assert smoke.to_dict()["outcome"] == outcome
 
 
-def test_lines():
-    assert Smoke((check(0.5), check(None))).lines() == [
-        "smoke test, recall@5: reached (0.5, threshold 0.5, n 15)",
-        "smoke test, recall@5: not reached (not measured, threshold 0.5, n 0)",
-    ]
-    # What misses by a hair does not look as if it had reached it.
-    assert "not reached (0.49996, threshold 0.5" in check(0.49996).line
-    assert Smoke((), errors=1).lines()[-1] == (
-        "smoke test failed: 1 question could not be scored, and it takes none that fails"
-    )
-    named = {"first": "q2, search_error: down"}
-    assert "failed: 1 question could not be scored (q2, search_error: down), and" in Smoke((), 1, **named).lines()[-1]
-    assert "2 questions could not be scored (first q2, search_error: down), and" in Smoke((), 2, **named).lines()[-1]
-
-
 def test_a_failed_job_decides_the_exit_code_of_a_sweep():
     good, bad, fake = Smoke((check(1),)), Smoke((check(0),)), Smoke((check(1),), fakes=("embedder x",))
     assert exit_code_of_sweep(0, [None, good]) == 0

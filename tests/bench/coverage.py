@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from runner.stats.bootstrap import percentiles
 from runner.stats.clustered import Bounds, cr3_interval, widened
 from runner.stats.interval import decide_interval
-from runner.stats.planning.power import icc_of_sums, minimum_detectable_effect
+from runner.stats.power import icc_of_sums, minimum_detectable_effect
 from runner.stats.resample import Resampler
 
 DISCORDANCE = 0.7  # ψ; high, so that few normal draws are cut

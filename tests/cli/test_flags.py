@@ -14,9 +14,9 @@ def test_words_and_flags_keep_their_order_wherever_they_stand() -> None:
     given = SHOP.parse(["a", "--row", "x=1", "--json", "-", "--row=y=2", "b=--c", "--into=d"])
     assert given.words == ["a", "-", "b=--c"]
     assert given.flags == [("--row", "x=1"), ("--json", ""), ("--row", "y=2"), ("--into", "d")]
-    assert given.all("--row") == ["x=1", "y=2"]
-    assert given.one("--into") == "d"
-    assert given.one("--limit") is None
+    assert given.values("--row") == ["x=1", "y=2"]
+    assert given.value("--into") == "d"
+    assert given.value("--limit") is None
     assert "--json" in given
     assert "-m" not in given
     assert given.typed("--row", "--json") == ["--row", "x=1", "--json", "--row=y=2"]
@@ -48,9 +48,9 @@ def test_a_mistake_is_one_line(argv: list[str], said: str) -> None:
 @pytest.mark.parametrize("value", ["-1", "0", "two", "1.0", "²", "9" * 19])
 def test_a_number_is_whole_and_bounded(value: str) -> None:
     with pytest.raises(UsageError, match="give a whole number of at least 1"):
-        SHOP.parse(["--limit", value]).whole("--limit", 1)
-    assert SHOP.parse(["--limit", "1"]).whole("--limit", 1) == 1
-    assert SHOP.parse([]).whole("--limit", 1) is None
+        SHOP.parse(["--limit", value]).number("--limit", 1)
+    assert SHOP.parse(["--limit", "1"]).number("--limit", 1) == 1
+    assert SHOP.parse([]).number("--limit", 1) is None
 
 
 def test_a_verb_may_say_it_in_its_own_words() -> None:
@@ -64,4 +64,4 @@ def test_a_verb_may_say_it_in_its_own_words() -> None:
 def test_flags_that_are_not_declared_are_taken_where_words_decide_which_there_are() -> None:
     given = Flags("import", others=True).parse(["table", "--map", "x", "f.csv", "--map=y"])
     assert given.words == ["table", "f.csv"]
-    assert given.all("--map") == ["x", "y"]
+    assert given.values("--map") == ["x", "y"]

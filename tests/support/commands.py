@@ -56,7 +56,7 @@ def trust_nobody() -> None:
     load = ssl.SSLContext.load_verify_locations
 
     def load_what_costs_nothing(context: ssl.SSLContext, cafile: Any = None, *places: Any, **more: Any) -> None:
-        if cafile is None or not os.path.isfile(cafile):
+        if cafile is None or not Path(cafile).is_file():
             load(context, cafile, *places, **more)
 
     setattr(ssl.SSLContext, "load_verify_locations", load_what_costs_nothing)  # noqa: B010

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 
-from runner.config import ArmConfig, conf_dir
+from runner.cli.run import compose
+from runner.config import ArmConfig, conf_dir, load
 from runner.system import build, find, names
 
 FILES = sorted((conf_dir() / "arm").glob("*.yaml"))
-UNSAID = OmegaConf.load(conf_dir() / "config.yaml")["arm"]  # what a file may leave out
 SHIPPED = {
     "no_memory": "none",
     "full_context": "full_context",
@@ -30,11 +29,9 @@ SHIPPED = {
 }
 
 
-def composed(path: Path, limit: int | None = 8, max_chars: int | None = 3000) -> ArmConfig:
-    arm = OmegaConf.merge(UNSAID, OmegaConf.load(path))
-    whole = OmegaConf.create({"budget": {"limit": limit, "max_chars": max_chars}, "arm": arm})
-    values: Any = OmegaConf.to_container(whole, resolve=True)
-    return ArmConfig.model_validate(values["arm"])
+@functools.cache
+def composed(path: Path) -> ArmConfig:
+    return load(compose([f"arm={path.stem}", "budget=top8"])).arm
 
 
 def test_the_arms_of_the_specification_are_there() -> None:

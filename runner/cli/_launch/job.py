@@ -21,7 +21,7 @@ from runner.report.run import headline
 
 
 class Job(ABC):
-    """What fills a run directory, found and checked; nothing is spent yet."""
+    """A job that fills a run directory, found and checked; nothing is spent yet."""
 
     name: str  # shown beside its progress
     own_benchmark: bool = False  # its sections are shown below the table; those of a shipped one are in `report`

@@ -151,8 +151,9 @@ def _execute(run: RunDir, job: Job, retry_errors: bool, to_the_end: bool) -> Out
 def _smoke_test(run: RunDir, *, show: bool = False) -> int:
     """Return the exit code of a run by the smoke test of its benchmark; 0 where it has none."""
     from runner.analysis.smoke import smoke_of
+    from runner.report.smoke import smoke_lines
 
     smoke = smoke_of(run)
-    for line in smoke.lines() if smoke and show else ():
+    for line in smoke_lines(smoke) if smoke and show else ():
         print(line)
     return smoke.exit_code if smoke else 0

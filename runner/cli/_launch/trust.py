@@ -1,4 +1,4 @@
-"""Whether a recorded run may act: one made elsewhere or edited could run any command or send a key anywhere."""
+"""Trust in a recorded run: one made elsewhere or edited could run any command or send a key anywhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SERVERS = ("base_url", "url", "host")
 
 
 def refuse_strange(path: Path, experiment: Experiment) -> None:
-    """A record from elsewhere, or an edited one, may name any command and any server.
+    """Refuse a record from elsewhere, or an edited one, that would run a command or reach a server.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def refuse_strange(path: Path, experiment: Experiment) -> None:
 
 
 def _acts(value: Any, place: str = "") -> Iterator[str]:
-    """What a config would do outside this process: every model that it holds, a reader, a judge or an arm's own."""
+    """Yield what a config would do outside this process, with a model of a reader, judge or arm."""
     if not isinstance(value, dict):
         return
     if value.get("provider") == "command":
@@ -52,7 +52,7 @@ def _acts(value: Any, place: str = "") -> Iterator[str]:
 
 
 def _acts_outside(name: str) -> bool:
-    """Whether a system does anything outside this process, as its class says; one that is not found does nothing."""
+    """Return whether a system acts outside this process, as its class says; one that is not found does not."""
     from runner import system as systems
 
     try:
@@ -62,7 +62,7 @@ def _acts_outside(name: str) -> bool:
 
 
 def _reaches(settings: Any, place: str) -> Iterator[str]:
-    """What an arm's own settings run or reach, whichever system reads them: commands and servers by their keys."""
+    """Yield the commands and servers in an arm's own settings, by their keys, for any system."""
     if not isinstance(settings, dict) or settings.get("provider") in ("command", "openai"):  # `_acts` tells of a model
         return
     auth = settings.get("auth")

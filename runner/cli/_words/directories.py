@@ -1,4 +1,4 @@
-"""Directories on a command line: those that are named, and the one that is made."""
+"""Directories on a command line: recorded ones that are named, and the new one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.record.rundir import RunDir, is_run, runs_under
 
 
 def distinct(verb: str, words: Sequence[str]) -> list[Path]:
-    """The directories that words name.
+    """Return the directories that words name.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def distinct(verb: str, words: Sequence[str]) -> list[Path]:
 
 
 def runs_in(path: Path) -> list[RunDir]:
-    """A run, or the runs of a sweep.
+    """Return a run, or the runs of a sweep.
 
     Raises
     ------
@@ -43,25 +43,25 @@ def runs_in(path: Path) -> list[RunDir]:
 
 
 def name_of(run: RunDir, runs: Sequence[RunDir]) -> str:
-    """The run's directory, with the one above where two have one name."""
+    """Return the name of a run's directory, with the one above where two have one name."""
     twins = sum(other.path.name == run.path.name for other in runs) > 1
     return f"{run.path.parent.name}/{run.path.name}" if twins else run.path.name
 
 
 def new(label: str) -> Path:
-    """A directory for what is made now, below ``outputs``."""
+    """Return a new directory below ``outputs``, named by the time."""
     now = datetime.now()
     return Path("outputs") / f"{now:%Y-%m-%d}" / f"{now:%H%M%S-%f}-{label}"
 
 
 def resume_line(path: Path) -> str:
-    """The command that goes on with a run or a sweep, with the person's own folders."""
+    """Return the command that goes on with a run or a sweep, with the person's own folders."""
     mine = "".join(f" --config-dir {shlex.quote(shown(folder))}" for folder in own_folders.added)
     return f"python -m runner resume {shlex.quote(shown(path))}{mine}"
 
 
 def shown(path: Path) -> str:
-    """A path as a person would type it from here."""
+    """Return a path as a person would type it from here."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

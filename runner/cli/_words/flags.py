@@ -1,20 +1,22 @@
-"""The flags that a verb takes, declared: one way of reading them, and of refusing what is none.
+"""The flags of a verb, declared and read in one way; an unknown one is refused.
 
-Whatever is no flag is a word, a directory or ``KEY=VALUE``; what it means is the verb's own business. Not ``argparse``:
-its messages are several lines, it takes ``--jso`` for ``--json``, and it loses the order of words and flags.
+Every other argument is a word (a directory, ``KEY=VALUE``), which the verb itself reads. Not ``argparse``: its messages
+are several lines, it takes ``--jso`` for ``--json``, and it loses the order of words and flags.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
+from runner.cli._words.hydra_flags import CONFIG_DIR, config_dirs
 from runner.config import did_you_mean
 from runner.errors import UsageError
 
 
-class Part(NamedTuple):
+class Argument(NamedTuple):
     """A word, or a flag with its value."""
 
     flag: str  # empty for a word
@@ -23,39 +25,39 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Given:
-    """A command line, taken apart."""
+class Arguments:
+    """The arguments of a verb, in the order in which they were typed."""
 
-    parts: list[Part]
+    items: list[Argument]
 
     @property
     def words(self) -> list[str]:
-        return self.all("")
+        return self.values("")
 
     @property
     def flags(self) -> list[tuple[str, str]]:
-        return [(part.flag, part.value) for part in self.parts if part.flag]
+        return [(item.flag, item.value) for item in self.items if item.flag]
 
     def __contains__(self, flag: object) -> bool:
-        return any(flag == part.flag for part in self.parts)
+        return any(flag == item.flag for item in self.items)
 
-    def all(self, *flags: str) -> list[str]:
-        """The values of flags that mean one thing."""
-        return [part.value for part in self.parts if part.flag in flags]
+    def values(self, *flags: str) -> list[str]:
+        """Return the values of flags that mean the same."""
+        return [item.value for item in self.items if item.flag in flags]
 
-    def one(self, flag: str) -> str | None:
-        """The value of a flag; ``None`` when it was not given."""
-        return next(iter(self.all(flag)), None)
+    def value(self, flag: str) -> str | None:
+        """Return the value of a flag; ``None`` when it was not given."""
+        return next(iter(self.values(flag)), None)
 
-    def whole(self, flag: str, least: int) -> int | None:
-        """The value of a flag as a number; ``None`` when it was not given.
+    def number(self, flag: str, least: int) -> int | None:
+        """Return the value of a flag as a whole number; ``None`` when it was not given.
 
         Raises
         ------
         UsageError
-            When it is no whole number, or less than ``least``.
+            When it is not a whole number, or is less than ``least``.
         """
-        value = self.one(flag)
+        value = self.value(flag)
         if value is None:
             return None
         if not (value.isascii() and value.isdigit() and len(value) <= 18 and int(value) >= least):
@@ -63,20 +65,32 @@ class Given:
         return int(value)
 
     def typed(self, *flags: str) -> list[str]:
-        """These flags as they were typed, for whoever reads them next."""
-        return [word for part in self.parts if part.flag in flags for word in part.typed]
+        """Return these flags as they were typed, to be handed on."""
+        return [word for item in self.items if item.flag in flags for word in item.typed]
+
+    def config_dirs(self) -> list[Path]:
+        """Return the folders of a person's own choices.
+
+        Raises
+        ------
+        UsageError
+            When one is not a folder.
+        """
+        return config_dirs(self.typed(*CONFIG_DIR))
 
     def without(self, *flags: str) -> list[str]:
-        """Everything else as it was typed."""
-        return [word for part in self.parts if part.flag not in flags for word in part.typed]
+        """Return everything else as it was typed."""
+        return [word for item in self.items if item.flag not in flags for word in item.typed]
 
 
 @dataclass(frozen=True)
 class Flags:
-    """What a verb takes. Values are ``--flag VALUE`` or ``--flag=VALUE``, and none begins with two dashes.
+    """Declares the flags of a verb. A value is given as ``--flag VALUE`` or ``--flag=VALUE``.
 
-    ``there`` and ``missing`` say in the verb's own words what flags there are and, by flag, that a value is missing.
-    ``others``: what is not declared is taken for a flag with a value, for a verb whose words say which flags there are.
+    In the first form it cannot begin with two dashes.
+
+    ``there`` and ``missing`` replace the messages that list the flags and, by flag, that ask for its value. With
+    ``others`` a flag that is not declared takes a value: the words of the verb decide which flags exist.
     """
 
     verb: str
@@ -87,19 +101,19 @@ class Flags:
     missing: Mapping[str, str] = field(default_factory=dict)
     others: bool = False
 
-    def parse(self, argv: Sequence[str]) -> Given:
-        """Take a command line apart.
+    def parse(self, argv: Sequence[str]) -> Arguments:
+        """Return the arguments of a command line.
 
         Raises
         ------
         UsageError
             For an unknown flag, a value that is missing or too many, a flag that is given twice.
         """
-        given = Given([])
+        given = Arguments([])
         rest = iter(argv)
         for word in rest:
             if not word.startswith("-") or word == "-":
-                given.parts.append(Part("", word, (word,)))
+                given.items.append(Argument("", word, (word,)))
                 continue
             flag, sign, value = word.partition("=")
             known = (*self.switches, *self.valued, *self.many)
@@ -115,5 +129,5 @@ class Flags:
                     raise UsageError(self.missing.get(flag, f"{self.verb}: {flag} needs a value"))
                 if flag in self.valued and flag in given:
                     raise UsageError(f"{self.verb}: {flag} was given twice")
-            given.parts.append(Part(flag, value, (word,) if sign or not value else (word, value)))
+            given.items.append(Argument(flag, value, (word,) if sign or not value else (word, value)))
         return given

@@ -23,61 +23,53 @@ _PLAIN: Final = {
     "--lexical-scores": ("run.lexical=judge",),
 }
 _ANSWERERS: Final = {"ask": ("reader=ask",), "reader": ()}
+_EXAMPLES: Final = {"--question-type": "temporal-reasoning", "--answerer": "ask", "--ask-arms": "a,b"}
 _SEVERAL: Final = ("--question-type", "--ask-arms")
 FLAGS: Final = (*_VALUED, *_PLAIN)
 
 
 def written_out(argv: Sequence[str]) -> list[str]:
-    """The words with every shorthand as its keys; the order stays.
+    """Return the words with every shorthand as its keys, in the same order.
+
+    A flag that takes several, named several times, counts once: ``--question-type a --question-type b``.
 
     Raises
     ------
     UsageError
-        For a flag without its value, or an answerer that is none.
+        For a flag without its value, or an answerer that does not exist.
     """
-    _agree(argv)
-    argv = _joined(argv)
-    out: list[str] = []
+    _refuse_two_answerers(argv)
     simplified = any(word.partition("=")[0] == "--simplify-model" for word in argv)
+    parts: list[tuple[str, list[str]]] = []  # a flag with its values, or a word
+    several: dict[str, list[str]] = {}
     words = iter(argv)
     for word in words:
         flag, sign, value = word.partition("=")
-        if flag in _VALUED:
-            given = value if sign else next(words, "")
-            if not given or given.startswith("-"):
-                raise UsageError(f"{flag}: give it a value ({flag} {_example(flag)})")
-            out += [item for part in _VALUED[flag] for item in _answerer(part.replace("{}", given))]
+        if flag not in _VALUED:
+            parts.append((word, []))
+            continue
+        value = value if sign else next(words, "")
+        if not value or value.startswith("-"):
+            raise UsageError(f"{flag}: give it a value ({flag} {_EXAMPLES.get(flag, 'NAME')})")
+        if flag in several:
+            several[flag].append(value)
+            continue
+        parts.append((flag, [value]))
+        if flag in _SEVERAL:
+            several[flag] = parts[-1][1]
+    out: list[str] = []
+    for word, values in parts:
+        if values:
+            out += [key for part in _VALUED[word] for key in _reader_of(part.replace("{}", ",".join(values)))]
         elif word in _PLAIN:
             # A model that simplifies is named: the scores are wanted all the same.
             out += [] if word == "--lexical-scores" and simplified else _PLAIN[word]
         else:
-            out += _answerer(word)
+            out += _reader_of(word)
     return out
 
 
-def _joined(argv: Sequence[str]) -> list[str]:
-    """A flag that takes several, named several times, as one: ``--question-type a --question-type b``."""
-    words, first = list(argv), dict.fromkeys(_SEVERAL, -1)
-    out: list[str] = []
-    at = 0
-    while at < len(words):
-        flag, sign, value = words[at].partition("=")
-        step = 1
-        if flag in _SEVERAL and not sign and at + 1 < len(words) and not words[at + 1].startswith("-"):
-            value, step = words[at + 1], 2
-        if flag in _SEVERAL and value and first[flag] >= 0:
-            out[first[flag]] += f",{value}"
-        elif flag in _SEVERAL and value:
-            first[flag] = len(out)
-            out.append(f"{flag}={value}")
-        else:
-            out.append(words[at])
-            step = 1
-        at += step
-    return out
-
-
-def _agree(argv: Sequence[str]) -> None:
+def _refuse_two_answerers(argv: Sequence[str]) -> None:
     """Refuse two words that name two answerers: neither may win in silence.
 
     Raises
@@ -85,31 +77,27 @@ def _agree(argv: Sequence[str]) -> None:
     UsageError
         Naming both.
     """
-    said: dict[str, str] = {}  # who answers, by the first word that says so
+    named: dict[str, str] = {}  # who answers, with the first word that says so
     for at, word in enumerate(argv):
         flag, _, value = word.partition("=")
         value = value or (argv[at + 1] if at + 1 < len(argv) and "=" not in word else "")
         by_name = value if flag in ("answerer", "--answerer") else ""
         if flag == "--ask-arms" or by_name == "ask" or word == "reader=ask":
-            said.setdefault("the memory", word)
+            named.setdefault("the memory", word)
         elif by_name == "reader" or (flag == "reader" and "ask" not in value.split(",")):
-            said.setdefault("a reader", word)
-    if len(said) > 1:
+            named.setdefault("a reader", word)
+    if len(named) > 1:
         raise UsageError(
-            f"{said['the memory']} has the memory answer, {said['a reader']} a reader: name one of the two "
+            f"{named['the memory']} has the memory answer, {named['a reader']} a reader: name one of the two "
             f"(both in a sweep: -m reader=ask,NAME)"
         )
 
 
-def _answerer(word: str) -> list[str]:
-    """``answerer=ask`` as the reader that it is; any other word as it is."""
+def _reader_of(word: str) -> list[str]:
+    """Return ``answerer=ask`` as the reader that it stands for, any other word as it is."""
     key, sign, value = word.partition("=")
     if key != "answerer" or not sign:
         return [word]
     if value not in _ANSWERERS:
         raise UsageError(f"answerer={value}: there are reader (a model over what is found) and ask (the memory itself)")
     return list(_ANSWERERS[value])
-
-
-def _example(flag: str) -> str:
-    return {"--question-type": "temporal-reasoning", "--answerer": "ask", "--ask-arms": "a,b"}.get(flag, "NAME")

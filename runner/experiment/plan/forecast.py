@@ -10,7 +10,7 @@ from runner.early_stop.watch import too_few_clusters
 from runner.experiment.plan.pricing import CHARS_PER_TOKEN, VERDICT_TOKENS, Cost, Stage, model_warnings, price
 from runner.experiment.prepare import PreparedExperiment, prepare
 from runner.stats.planning.design import GUESSED, Assumed
-from runner.stats.planning.power import minimum_detectable_effect
+from runner.stats.power import minimum_detectable_effect
 
 _ANSWER_TOKENS: Final = 40
 _PROMPT_CHARS: Final = 1500  # of a prompt or rubric around what is filled in

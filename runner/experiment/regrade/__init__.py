@@ -36,7 +36,7 @@ from runner.llm import Model, connect
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.record import journal
-from runner.record.files import Instrument
+from runner.record.files import AnswerSource, Instrument
 from runner.record.id_set import IdSet
 from runner.record.rundir import FORMAT, RunDir
 from runner.record.usage import by_stage
@@ -121,18 +121,18 @@ def execute(run: RunDir, ready: Regrade, observer: Observer, *, retry_errors: bo
 
 
 async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors: bool) -> None:
-    prior = run.read_json("provenance.json")
+    prior = run.provenance()
     about = source_record(ready)
-    _same_source(run, prior.get("source"), about)
+    _same_source(run, prior.source, about)
     same_instrument(run, ready.instrument)
     recorded = ready.source.provenance
     record = {
-        "run_id": str(prior.get("run_id") or secrets.token_hex(4)),
+        "run_id": prior.run_id or secrets.token_hex(4),
         "source": about,
-        "dataset": recorded.get("dataset", {}),
+        "dataset": recorded.dataset,
         "prices": {"date": ready.prices.date, "sha256": ready.prices.sha256},
-        "system": recorded.get("system", {}),
-        "write_side": recorded.get("write_side"),
+        "system": recorded.system,
+        "write_side": recorded.write_side,
     }
     engine = RegradeSession(run, ready, observer, retry_errors=retry_errors)
     with session_record(run, record), stop_signals(engine.interrupt):
@@ -142,12 +142,12 @@ async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors
 def source_record(ready: Regrade) -> dict[str, Any]:
     """What provenance says of the recorded run: which one, what it held, and which judge graded its answers first."""
     source = ready.source
-    above = source.provenance.get("source")
-    own = above.get("judge") if isinstance(above, dict) else None
+    above = source.provenance.source
+    own = above.judge if above else None
     rows = source.instrument.rows
     return {
         "run": source.run.path.name,
-        "run_id": source.provenance.get("run_id"),
+        "run_id": source.provenance.run_id,
         "rows_sha256": source.rows_sha256,
         "texts_sha256": source.texts_sha256,
         "answers": source.answers,
@@ -155,13 +155,13 @@ def source_record(ready: Regrade) -> dict[str, Any]:
     }
 
 
-def _same_source(run: RunDir, then: object, now: dict[str, Any]) -> None:
+def _same_source(run: RunDir, then: AnswerSource | None, now: dict[str, Any]) -> None:
     """On a resume, refuse to grade other answers than those that the run began with."""
-    if not isinstance(then, dict):
+    if then is None:
         return
     for name, what in (("texts_sha256", "answers"), ("rows_sha256", "rows")):
-        if then.get(name) != now[name]:
-            before, after = str(then.get(name))[:12], str(now[name])[:12]
+        if getattr(then, name) != now[name]:
+            before, after = str(getattr(then, name))[:12], str(now[name])[:12]
             raise Refused(
                 f"{run.path}: the {what} of the recorded run '{now['run']}' changed since this run began (sha256 "
                 f"{before}… then, {after}… now); start a new run instead of resuming this one"

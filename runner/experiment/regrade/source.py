@@ -17,10 +17,10 @@ import msgspec
 from runner.config import RunConfig, did_you_mean, own_path
 from runner.errors import ConfigError, UsageError
 from runner.record import journal
-from runner.record.files import CensusCounts, Instrument
-from runner.record.provenance import _said, _sha256
+from runner.record.files import CensusCounts, Instrument, RunProvenance
+from runner.record.provenance import file_sha256
 from runner.record.rundir import RunDir, is_run, runs_under
-from runner.stats.allocation import drawn
+from runner.stats.allocation import stratified_sample
 from runner.types import INGEST_ERROR, NOT_SETTLED, OK, READER_ERROR, SEARCH_ERROR, Row, Texts
 
 # What a command line may say beside run.from: which judge, how much of it, and what it may cost.
@@ -59,7 +59,7 @@ class RecordedAnswers:
 
     run: RunDir
     instrument: Instrument
-    provenance: dict[str, Any]
+    provenance: RunProvenance
     rows: dict[str, Row]
     lines: dict[str, int]
     answered: set[str]
@@ -69,7 +69,8 @@ class RecordedAnswers:
     @property
     def answers(self) -> str:
         """The identity of the answers: that of the texts of the run which asked for them."""
-        return _said(self.provenance, "answers") or self.texts_sha256
+        source = self.provenance.source
+        return (source.answers if source else "") or self.texts_sha256
 
     def batches(self) -> Iterator[list[Texts]]:
         """The last texts of every question, in the order of the file."""
@@ -130,7 +131,7 @@ def open_recorded(place: str) -> RecordedAnswers:
     """
     run = _found(place)
     instrument = run.instrument()
-    provenance = run.read_json("provenance.json")
+    provenance = run.provenance()
     rows = {row.id: row for row in run.rows()}
     expected = instrument.census.questions
     if len(rows) < expected:
@@ -160,7 +161,7 @@ def open_recorded(place: str) -> RecordedAnswers:
             f"the record is damaged: run it again, or find the whole file"
         )
     return RecordedAnswers(
-        run, instrument, provenance, rows, lines, answered, _sha256(run.rows_path), _sha256(run.texts_path)
+        run, instrument, provenance, rows, lines, answered, file_sha256(run.rows_path), file_sha256(run.texts_path)
     )
 
 
@@ -181,8 +182,8 @@ def sample_ids(recorded: RecordedAnswers, size: int | None, seed: int) -> list[s
     """Question ids, sorted: all of the run, or a sample of those with an answer.
 
     Each category has its share of the run, so that figures over the sample speak of the run, and within it ids are
-    drawn (:func:`runner.stats.allocation.drawn`): runs that answered the same questions give the same sample, and a
-    larger sample holds every smaller one's share.
+    drawn (:func:`runner.stats.allocation.stratified_sample`): runs that answered the same questions give
+    the same sample, and a larger sample holds every smaller one's share.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def sample_ids(recorded: RecordedAnswers, size: int | None, seed: int) -> list[s
     strata: dict[str, list[str]] = {}
     for name in recorded.answered:
         strata.setdefault(recorded.rows[name].category, []).append(name)
-    return sorted(drawn(strata, size, seed))
+    return sorted(stratified_sample(strata, size, seed))
 
 
 def census_of(recorded: RecordedAnswers, ids: Sequence[str]) -> CensusCounts:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from runner import lookup
 from runner.data.fields import MAX_ID
@@ -13,13 +13,21 @@ from runner.errors import DatasetError
 from runner.harness._base.faults import place_of
 from runner.types import Event, Gold, Question, Scenario
 
-if TYPE_CHECKING:
-    from runner.harness._base.contract import Harness
-
 _HOME: Final = Path(__file__).resolve().parents[1]
 
 
-def checked_scenarios(harness: Harness) -> Iterator[Scenario]:
+class Benchmark(Protocol):
+    """The part of a harness that its scenarios are checked against."""
+
+    categories: ClassVar[Mapping[str, str]]
+    rules: ClassVar[tuple[str, ...]]
+    prompts: ClassVar[tuple[str, ...]]
+    rubrics: ClassVar[tuple[str, ...]]
+
+    def read(self) -> Iterator[Scenario]: ...
+
+
+def checked_scenarios(harness: Benchmark) -> Iterator[Scenario]:
     """Yield every scenario of a benchmark, checked.
 
     Raises
@@ -56,7 +64,7 @@ def checked_scenarios(harness: Harness) -> Iterator[Scenario]:
         raise DatasetError(f"the data is not understood ({type(error).__name__}: {reason}{where})") from error
 
 
-def scenario_problem(harness: Harness, scenario: Scenario) -> str | None:
+def scenario_problem(harness: Benchmark, scenario: Scenario) -> str | None:
     """Return the first problem of a scenario that would break something downstream; ``None`` when there is none."""
     ids: set[str] = set()
     last: datetime | None = None
@@ -86,7 +94,7 @@ def scenario_problem(harness: Harness, scenario: Scenario) -> str | None:
     return None
 
 
-def _question_problem(harness: Harness, question: Question, ids: set[str], existing: bool) -> str | None:
+def _question_problem(harness: Benchmark, question: Question, ids: set[str], existing: bool) -> str | None:
     gold: Any = question.gold
     now: Any = question.now
     if not isinstance(gold, Gold):

@@ -12,7 +12,7 @@ from runner.errors import UsageError
 from runner.stats.clustered import Bounds, effective_clusters, few_cluster_factor, student_factor
 from runner.stats.export import Exportable
 from runner.stats.interval import FEW, TOO_FEW, Mode, check_mode, decide_interval, is_dominated
-from runner.stats.planning.power import mean_cluster_size
+from runner.stats.power import mean_cluster_size
 from runner.stats.resample import Floats
 
 DISCORDANCE: Final = 0.16  # until a first run has measured it, and named where it is used
@@ -92,7 +92,7 @@ class Design(Exportable):
         return cls(int(counts.sum()), counts.size, counts, mode)
 
     def counts(self) -> Floats:
-        """Questions a cluster, shape (clusters,)."""
+        """Questions per cluster, shape (clusters,)."""
         if self.sizes is not None:
             return self.sizes
         base, more = divmod(self.n, self.clusters)

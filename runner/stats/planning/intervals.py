@@ -17,7 +17,7 @@ from runner.stats.export import Exportable
 from runner.stats.paired import judge_many
 from runner.stats.planning.design import Assumed, Design
 from runner.stats.planning.layout import laid_out, packed
-from runner.stats.planning.power import design_effect
+from runner.stats.power import design_effect
 from runner.stats.resample import Floats
 from runner.stats.verdict import DEFAULT_BAND, Verdict
 
@@ -41,7 +41,7 @@ class Width(Exportable):
     verdict: Verdict
 
     @property
-    def reading(self) -> str:
+    def verdict_words(self) -> str:
         """The verdict in words."""
         told = self.verdict.verdict.upper() + (f" {self.verdict.reason}" if self.verdict.reason else "")
         return told + (", equivalent" if self.verdict.equivalent else "")

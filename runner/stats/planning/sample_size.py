@@ -1,6 +1,6 @@
 """Minimum detectable effect and sample size by the rule that the gate decides by.
 
-:mod:`~runner.stats.planning.power` has the formulas; here they meet a :mod:`~runner.stats.planning.design` (questions
+:mod:`~runner.stats.power` has the formulas; here they meet a :mod:`~runner.stats.planning.design` (questions
 in clusters), what is assumed of the arms, and the widening that ``gate.interval: auto`` does for few clusters.
 :mod:`~runner.stats.planning.intervals` makes the table.
 """
@@ -15,7 +15,7 @@ from typing import Final, Literal
 from runner.errors import UsageError
 from runner.stats.export import Exportable
 from runner.stats.planning.design import USUAL, Assumed, Design, Goal
-from runner.stats.planning.power import design_effect, detectable_of
+from runner.stats.power import design_effect, detectable_of
 from runner.stats.resample import GUARD
 
 EFFECTS: Final = (0.01, 0.02, 0.03, 0.05, 0.08, 0.1)

@@ -7,7 +7,7 @@ import pytest
 from runner.config import load
 from runner.experiment.plan.forecast import Forecast, forecast
 from runner.harness import find
-from runner.stats.planning.power import minimum_detectable_effect
+from runner.stats.power import minimum_detectable_effect
 
 
 def planned(scenarios: int, questions: int = 4) -> Forecast:

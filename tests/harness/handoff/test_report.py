@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 from rich.console import Console
 
 from runner.harness.handoff.figures import figures
@@ -210,7 +209,7 @@ def test_a_damaged_run_does_not_hide_the_others(run: RunDir, tmp_path: Path):
 
 def test_text_of_a_record_is_not_obeyed(tmp_path: Path):
     plain = row("alpha", "0", False)
-    rows = [replace(plain, tags=plain.tags | {"skill": "[red]x\x1b[2J", "scenario": "al\npha"})]
-    shown = printed([stored(tmp_path / "0-a", rows)])
+    hostile = msgspec.structs.replace(plain, tags={**plain.tags, "skill": "[red]x\x1b[2J", "scenario": "al\npha"})
+    shown = printed([stored(tmp_path / "0-a", [hostile])])
     assert "\x1b" not in shown
     assert "[red]x" in shown

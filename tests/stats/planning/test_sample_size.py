@@ -16,8 +16,8 @@ from runner.stats.planning.design import Assumed, Design, Goal
 from runner.stats.planning.intervals import Thresholds, Width, width, width_table
 from runner.stats.planning.layout import laid_out, packed
 from runner.stats.planning.outlook import outlook
-from runner.stats.planning.power import intraclass_correlation, pairs_needed
 from runner.stats.planning.sample_size import detectable, needed
+from runner.stats.power import intraclass_correlation, pairs_needed
 
 
 def points(value: float) -> float:
@@ -165,7 +165,7 @@ def test_rows_of_a_table() -> None:
     assert passes.wins + passes.losses == 80
     assert rows["a gain of 5.0 points"].verdict.verdict == "pass"
     assert rows["a loss of 5.0 points"].verdict.verdict == "fail"
-    assert rows["a loss of 5.0 points"].reading == "FAIL"
+    assert rows["a loss of 5.0 points"].verdict_words == "FAIL"
 
 
 def test_readings_are_those_of_the_gate_itself() -> None:

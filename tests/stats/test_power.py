@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 from runner.errors import UsageError
-from runner.stats.planning.power import (
+from runner.stats.power import (
     design_effect,
     intraclass_correlation,
     minimum_detectable_effect,
