@@ -119,7 +119,7 @@ class JudgeTable:
 
 
 def runs_by_answers(runs: Sequence[RunDir]) -> list[list[RunDir]]:
-    """Runs by the answers that they grade: one list for every set of answers that was graded again."""
+    """Return the runs by the answers that they grade: one list for every set of answers that was graded again."""
     told: list[tuple[RunDir, bool]] = []
     for run in runs:
         try:
@@ -136,7 +136,7 @@ def runs_by_answers(runs: Sequence[RunDir]) -> list[list[RunDir]]:
 
 
 def judge_tables(runs: Sequence[RunDir], reference: str | None = None) -> list[JudgeTable]:
-    """A table for every set of answers that two or more of the runs grade.
+    """Return a table for every set of answers that two or more of the runs grade.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def judge_tables(runs: Sequence[RunDir], reference: str | None = None) -> list[J
 
 
 def judge_table(runs: Sequence[RunDir], reference: str | None = None) -> JudgeTable:
-    """The table of runs that share their answers.
+    """Return the table of runs that share their answers.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _judge_rows(instrument: Instrument) -> dict[str, Any]:
 
 
 def _reference(runs: Sequence[RunDir], rows: Sequence[dict[str, Any]]) -> int:
-    """The run that asked for the answers, else the judge that graded them first, else the last one."""
+    """Return the run that asked for the answers, else the judge that graded them first, else the last one."""
     sources = [run.provenance().source for run in runs]
     for position, source in enumerate(sources):
         if not source:
@@ -242,7 +242,7 @@ def _reference(runs: Sequence[RunDir], rows: Sequence[dict[str, Any]]) -> int:
 
 
 def _names(runs: Sequence[RunDir]) -> list[str]:
-    """Names of judges, with what tells two of one name apart."""
+    """Return the names of judges, with what tells two of one name apart."""
     judges = [run.experiment().judge.model_dump(mode="json") for run in runs]
     bare = [str(judge["name"]) for judge in judges]
     names = distinct_names(bare, judges, [run.path.name for run in runs])
@@ -259,7 +259,7 @@ def _position(runs: Sequence[RunDir], reference: str) -> int | None:
 
 
 def _common(data: Sequence[Columns]) -> list[NDArray[np.intp]]:
-    """For each run the positions of the questions that every run has; they are sorted by id."""
+    """Return for each run the positions of the questions that every run has; they are sorted by id."""
     shared = data[0].ids
     for other in data[1:]:
         shared = np.intersect1d(shared, other.ids, assume_unique=True)
@@ -269,7 +269,7 @@ def _common(data: Sequence[Columns]) -> list[NDArray[np.intp]]:
 
 
 def _labels(data: Columns) -> NDArray[np.str_]:
-    """The majority label of every row; anything that is none is an error."""
+    """Return the majority label of every row; a label that no judge gives is an error."""
     names = np.array([name if name in LABELS else _ERROR for name in data.labels] or [_ERROR])
     found: NDArray[np.str_] = np.where(data.ok, names[data.label], _ERROR)
     return found
@@ -278,7 +278,7 @@ def _labels(data: Columns) -> NDArray[np.str_]:
 def _masks(
     data: Columns, at: NDArray[np.intp], kept: NDArray[np.bool_], about: HarnessFacts
 ) -> list[tuple[str, NDArray[np.bool_]]]:
-    """The comparable categories, all of them, then each."""
+    """Return masks of the comparable categories, all of them, then each."""
     category, comparable = data.category[at], data.of_categories(about.comparable)[at]
     masks = [(COMPARABLE, comparable & kept), (ALL, kept)]
     for code, key in sorted(enumerate(data.categories), key=lambda item: (len(item[1]), item[1])):
@@ -300,7 +300,7 @@ def _line(
 def _intervals(
     labels: Sequence[NDArray[np.str_]], masks: Sequence[NDArray[np.bool_]], clusters: NDArray[np.int32], settings: Any
 ) -> list[list[Bounds | None]]:
-    """95 % interval of each judge's accuracy over each set of questions, by the rule of a gate.
+    """Return the 95 % interval of each judge's accuracy over each set of questions, by the rule of a gate.
 
     An accuracy is a mean difference against an arm that never is right, so that the draw and the rule are those of a
     pair. Where every answer is accepted the same is asked of the errors.

@@ -1,7 +1,7 @@
 """The questions that a recorded run missed, each with its stage: streamed, so that a million rows fit in memory.
 
-Rows are read as columns, a few dozen bytes a question. Texts are read twice, a line at a time: once to stage every miss
-and to find any damage, once to show those that are asked for. Nothing is printed before the first pass is through.
+Rows are read as columns, a few dozen bytes per question. Texts are read twice, a line at a time: once to stage every
+miss and to find any damage, once to show those that are asked for. Nothing is printed before the first pass is through.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Miss:
     evidence: tuple[EvidenceRank, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``report --failures --json`` has it, nothing clipped."""
+        """Return what ``report --failures --json`` shows, nothing clipped."""
         texts, raw = self.texts, {passage.id: passage.text for passage in self.texts.evidence or ()}
         return {
             "id": texts.id,
@@ -121,7 +121,7 @@ class Missed:
         self.untold = int(np.count_nonzero(self._missed & (self._last < 0)))
 
     def _outcomes(self, metrics: Sequence[str]) -> NDArray[np.int8]:
-        """Everything but the stage: a miss is ``unknown`` for now."""
+        """Fill in everything but the stage: a miss is ``unknown`` for now."""
         rows = self._rows
         if self.accuracy:
             strange = next((name for name in rows.labels if name and name not in LABELS), None)
@@ -160,7 +160,7 @@ class Missed:
             )
 
     def _placed(self, batch: Sequence[Texts]) -> Iterator[tuple[int, int]]:
-        """Places in a batch that are texts of a miss, each with the place of its row."""
+        """Yield the places in a batch that are texts of a miss, each with the place of its row."""
         if not batch:
             return
         ids = np.array([texts.id.encode() for texts in batch], dtype=np.bytes_)
@@ -188,7 +188,7 @@ class Missed:
         return int(np.count_nonzero(self._missed))
 
     def counts(self, category: str | None = None) -> dict[str, int]:
-        """Questions by outcome, of one category (by its id) or of all."""
+        """Return questions by outcome, of one category (by its id) or of all."""
         outcome = self.outcome
         if category is not None:
             outcome = outcome[self._rows.category == self._rows.categories.index(category)]
@@ -209,7 +209,7 @@ class Missed:
         return chosen
 
     def misses(self, stage: str | None = None, categories: Sequence[str] | None = None) -> Iterator[Miss]:
-        """The misses in the order of the file, of one stage and some categories (by id) where told."""
+        """Yield the misses in the order of the file, of one stage and some categories (by id) where given."""
         chosen = self._chosen(stage, categories)
         left, number = int(np.count_nonzero(chosen)), 0
         for batch in journal.batches(self._run.texts_path, Texts, _BATCH) if left else ():
@@ -226,8 +226,8 @@ class Missed:
         label = self._rows.labels[self._rows.label[at]]
         return Miss(self.categories[category], label, self._failure(texts, at), texts, ranks_of_evidence(texts))
 
-    def moved(self, other: Missed) -> dict[str, dict[str, int]] | None:
-        """Questions by outcome here, then by outcome there; ``None`` when the two have no question in common.
+    def transitions(self, other: Missed) -> dict[str, dict[str, int]] | None:
+        """Return questions by outcome here, then by outcome there; ``None`` when the two have no question in common.
 
         Counted are those that are right or missed in both.
         """

@@ -52,7 +52,7 @@ class Smoke:
     Attributes
     ----------
     checks
-        One a threshold.
+        One per threshold.
     errors
         Questions that failed, whatever their category.
     first
@@ -140,7 +140,7 @@ def smoke_of(run: RunDir, instrument: Instrument | None = None) -> Smoke | None:
 
 
 def _first_error(run: RunDir) -> str:
-    """Id and error of the first question whose last row is one."""
+    """Return id and error of the first question whose last row is one."""
     failed: dict[str, str] = {}
     for row in run.rows():
         if row.status == OK:
@@ -151,7 +151,7 @@ def _first_error(run: RunDir) -> str:
 
 
 def exit_code_of_sweep(code: int, smokes: Iterable[Smoke | None]) -> int:
-    """The exit code of a sweep: a failed smoke test of any job before all, then what the gate says.
+    """Return the exit code of a sweep: a failed smoke test of any job comes first, then the gate.
 
     Parameters
     ----------

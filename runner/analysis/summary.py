@@ -38,7 +38,7 @@ class _Group:
     sums: dict[str, float] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def take(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         self.questions += 1
         if row.status != OK:
             self.errors += 1
@@ -50,8 +50,8 @@ class _Group:
                 self.sums[name] = self.sums.get(name, 0.0) + value
                 self.counts[name] += 1
 
-    def told(self) -> Group:
-        """Metrics of the group; a metric without a denominator is ``None``, never NaN."""
+    def metrics(self) -> Group:
+        """Return the metrics of the group; a metric without a denominator is ``None``, never NaN."""
         graded = sum(self.labels.values())
         measured = [n for name, n in self.counts.items() if name != SOURCES_PER_HIT.name]
         out: Group = {
@@ -117,7 +117,7 @@ def summarise(run: RunDir, recorded: Instrument) -> Figures:
     by_category: dict[str, _Group] = {}
     by_tag: dict[tuple[str, str], _Group] = {}
     tagged = about.tags
-    retrieved: list[tuple[str, ...]] = []  # a digest a repeat, of memories that answer by themselves
+    retrieved: list[tuple[str, ...]] = []  # a digest per repeat, of memories that answer by themselves
     statuses: Counter[str] = Counter()
     flags: Counter[str] = Counter()
     samples: dict[str, str] = {}  # the first error of each status
@@ -132,19 +132,19 @@ def summarise(run: RunDir, recorded: Instrument) -> Figures:
         flags.update(row.flags)
         excluded = GOLD_EXCLUDED in row.flags
         repatched = repatched or excluded or GOLD_FIXED in row.flags
-        groups[ALL].take(row)
-        by_category.setdefault(row.category, _Group()).take(row)
+        groups[ALL].add(row)
+        by_category.setdefault(row.category, _Group()).add(row)
         for tag in tagged:
             if tag in row.tags:
-                by_tag.setdefault((tag, row.tags[tag]), _Group()).take(row)
+                by_tag.setdefault((tag, row.tags[tag]), _Group()).add(row)
         if row.repeat_keys:
             retrieved.append(row.repeat_keys)
         if not excluded:
-            patched[ALL + PATCHED].take(row)
+            patched[ALL + PATCHED].add(row)
         if row.category in comparable:
-            groups[COMPARABLE].take(row)
+            groups[COMPARABLE].add(row)
             if not excluded:
-                patched[COMPARABLE + PATCHED].take(row)
+                patched[COMPARABLE + PATCHED].add(row)
         search = row.usage.get("search")
         if search is not None:
             usage["search"] = add(usage.get("search"), search)
@@ -158,10 +158,10 @@ def summarise(run: RunDir, recorded: Instrument) -> Figures:
         usage[call.role] = add(usage.get(call.role), call.completion.usage)
     if repatched:
         groups.update(patched)
-    told = {name: group.told() for name, group in groups.items()}
+    by_name = {name: group.metrics() for name, group in groups.items()}
     if about.macro:
-        told[about.macro] = _averaged([by_category[key].told() for key in sorted(comparable & set(by_category))])
-    of_category = {key: by_category[key].told() for key in sorted(by_category, key=lambda c: (len(c), c))}
+        by_name[about.macro] = _averaged([by_category[key].metrics() for key in sorted(comparable & set(by_category))])
+    of_category = {key: by_category[key].metrics() for key in sorted(by_category, key=lambda c: (len(c), c))}
     named = label_f1_of(about)
     if named is not None:
         metric, made = named
@@ -169,16 +169,16 @@ def summarise(run: RunDir, recorded: Instrument) -> Figures:
         for key, f1 in every.items():
             if key in of_category:
                 of_category[key][metric] = _rounded(f1)
-        told[COMPARABLE][made.macro] = _rounded(mean)
-    told |= {f"{key} {names.get(key, key)}": group for key, group in of_category.items()}
+        by_name[COMPARABLE][made.macro] = _rounded(mean)
+    by_name |= {f"{key} {names.get(key, key)}": group for key, group in of_category.items()}
     order = {tag: at for at, tag in enumerate(tagged)}
     for tag, value in sorted(by_tag, key=lambda item: (order[item[0]], _natural_text(item[1]))):
-        told[f"{tag}: {value}"] = by_tag[tag, value].told()
+        by_name[f"{tag}: {value}"] = by_tag[tag, value].metrics()
     of_pairs = pairs_of(about)
     pairs = pair_scores(run.rows(), of_pairs) if of_pairs else {}
     whole = pairs.get(PAIRS)
     if whole:
-        told[PAIRS] = {"questions": 2 * whole, "scored": whole, "errors": 0, **pairs}
+        by_name[PAIRS] = {"questions": 2 * whole, "scored": whole, "errors": 0, **pairs}
     failed = sum(statuses[name] for name in STATUSES if name != OK)
     return Figures(
         rows_bytes=run.rows_path.stat().st_size if run.rows_path.exists() else 0,
@@ -189,8 +189,8 @@ def summarise(run: RunDir, recorded: Instrument) -> Figures:
         statuses=dict(statuses),
         samples=samples,
         flags=dict(sorted(flags.items())),
-        groups=told,
-        usage={stage: spent(usage[stage]) for stage in usage},
+        groups=by_name,
+        usage={stage: stage_usage(usage[stage]) for stage in usage},
         ingest=_ingest(run),
         search_seconds=_percentiles(seconds),
         identical_share=identical_share(retrieved) if retrieved else UNSET,
@@ -218,7 +218,7 @@ def _natural_text(value: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", value) if part]
 
 
-def spent(usage: Usage) -> StageUsage:
+def stage_usage(usage: Usage) -> StageUsage:
     """Return what one stage used, as a record has it; money that is not known is ``"unknown"``."""
     return StageUsage(
         calls=usage.calls,

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from runner.analysis.summary import spent
+from runner.analysis.summary import stage_usage
 from runner.calibration import file, rates
 from runner.calibration.file import COMPLETE, INCOMPLETE, UNUSABLE, Calibration
 from runner.calibration.probes import WORDS
@@ -110,7 +110,7 @@ def _usage(place: CalibrationDir) -> dict[str, StageUsage]:
     total: dict[str, Usage] = {}
     for call in place.calls():
         total[call.role] = add(total.get(call.role), call.completion.usage)
-    return {role: spent(usage) for role, usage in sorted(total.items())}
+    return {role: stage_usage(usage) for role, usage in sorted(total.items())}
 
 
 def _begun(place: CalibrationDir, fresh: Calibration) -> Calibration:

@@ -18,7 +18,7 @@ from runner.calibration import templates
 from runner.config import SliceConfig
 from runner.errors import UsageError
 from runner.harness import Harness
-from runner.stats.allocation import shares
+from runner.stats.allocation import proportional_counts
 from runner.types import GOLD_EXCLUDED, Question
 
 RIGHT: Final = "right"
@@ -104,7 +104,7 @@ def plan_probes(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int)
         told = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
         raise UsageError(f"calibrate: no item of the slice can be probed ({told}); widen the slice")
     probes: list[Probe] = []
-    quota = shares({name: len(items) for name, items in groups.items()}, per_kind)
+    quota = proportional_counts({name: len(items) for name, items in groups.items()}, per_kind)
     for category in sorted(groups):
         items = sorted(groups[category], key=lambda item: item.question.id)
         random.Random(f"{seed}:{category}").shuffle(items)

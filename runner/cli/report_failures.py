@@ -124,7 +124,7 @@ def _print(
     for name, reason in broken:
         out.print(text(f"\n{name}: {reason}", "red"))
     for first, second, table in _moved(found):
-        out.print(failures.moved_table(first, second, table))
+        out.print(failures.transition_table(first, second, table))
 
 
 def _write_json(
@@ -149,6 +149,6 @@ def _write_json(
 def _moved(found: list[tuple[str, Missed]]) -> Iterable[tuple[str, str, dict[str, dict[str, int]]]]:
     """Yield the moves from the first run to each other with the same questions."""
     for name, missed in found[1:]:
-        table = found[0][1].moved(missed)
+        table = found[0][1].transitions(missed)
         if table is not None:
             yield found[0][0], name, table

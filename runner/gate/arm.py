@@ -68,7 +68,7 @@ class Arm:
         return f"python -m runner resume {self.run.path}{stopped}" + ("" if shipped else " --config-dir DIR")
 
     @property
-    def again(self) -> str:
+    def retry_advice(self) -> str:
         """The way to ask the failed questions again, in words."""
         if self.config["judge"]["provider"] == "imported":
             return "ask them again where they were asked, and import the results once more"
@@ -176,7 +176,9 @@ def open_arm(source: RunDir | RunRecord, name: str, settings: GateConfig) -> Arm
     metric = instrument.harness.headline if settings.metric == "auto" else settings.metric
     metrics = metrics_of(instrument.harness)
     made = metrics.pair(metric)
-    parts = question_pairs.parts(made) if made else () if metric == ACCURACY else (metric, PUBLISHED + metric)
+    parts = (
+        question_pairs.recorded_metrics(made) if made else () if metric == ACCURACY else (metric, PUBLISHED + metric)
+    )
     data = columns(run, parts)
     _check_slice(run, instrument, data)
     if made is not None:

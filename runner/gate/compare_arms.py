@@ -24,7 +24,7 @@ MIN_CATEGORY: Final = 20  # pairs below which a category gets no verdict
 
 
 def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
-    """The verdict on an opened pair, B against A."""
+    """Return the verdict on an opened pair, B against A."""
     found = compare_records(a.config, b.config, a.instrument.rows, b.instrument.rows, settings.treatment, settings.same)
     axis = str(a.instrument.rows.get("axis", "unknown"))
     pair = Comparison(a.name, b.name, a.metric, axis, "refused", "", found)
@@ -61,7 +61,7 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
     if early is not None and early.left:
         a = restricted_to(a, b)
     for what in ("cluster", "category"):
-        if np.array_equal(a.data.ids, b.data.ids) and not a.data.alike(b.data, what):
+        if np.array_equal(a.data.ids, b.data.ids) and not a.data.agree_on(b.data, what):
             pair.reason = f"not comparable: the runs give one question another {what}; a record is damaged"
             return pair
     if not np.array_equal(a.data.ids, b.data.ids):  # both are sorted and unique
@@ -73,7 +73,7 @@ def compare_arms(a: Arm, b: Arm, settings: GateConfig) -> Comparison:
 
 
 def _decide(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Comparison:
-    """The statistics of a pair whose columns line up, row by row."""
+    """Add the statistics of a pair whose columns line up, row by row."""
     values_a, values_b = a.values, b.values
     ok = a.data.ok & b.data.ok
     measured_a, measured_b = np.isfinite(values_a), np.isfinite(values_b)
@@ -148,7 +148,7 @@ def _decide(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Compariso
 
 
 def _unequal_patches(a: Arm, b: Arm) -> list[str]:
-    """A question that one arm's gold patch excludes is left out of both: the pair has one denominator."""
+    """Leave a question that one arm's gold patch excludes out of both: the pair has one denominator."""
     counts = [(arm.name, int((arm.data.excluded & ~other.data.excluded).sum())) for arm, other in ((a, b), (b, a))]
     return [f"the gold patch of {name} leaves {count} questions out of both arms" for name, count in counts if count]
 
@@ -165,7 +165,7 @@ def _rank_test(a: Arm, b: Arm, rows: NDArray[np.bool_]) -> float | None:
 
 
 def _labels_differ(a: Arm, b: Arm) -> NDArray[np.bool_]:
-    """Where the arms' majority labels differ: an abstention against a wrong answer does, though both count as wrong."""
+    """Return the rows whose majority labels differ; ABSTAIN differs from WRONG, though both count as wrong."""
     names = sorted({*a.data.labels, *b.data.labels})
     codes = [np.array([names.index(name) for name in arm.data.labels] or [0])[arm.data.label] for arm in (a, b)]
     differ: NDArray[np.bool_] = codes[0] != codes[1]
@@ -173,7 +173,7 @@ def _labels_differ(a: Arm, b: Arm) -> NDArray[np.bool_]:
 
 
 def _shared_ingest(a: Arm, b: Arm, found: Comparability) -> list[str]:
-    """Arms of one write side differ in what they read, not in what they hold."""
+    """Return a note where both arms share a write side: they differ in what they read, not in what they hold."""
     if found.null:
         return []
     side = a.run.provenance().write_side

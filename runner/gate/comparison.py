@@ -105,7 +105,7 @@ class Comparison:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON text; ``null`` where there is no number."""
+        """Return :meth:`to_dict` as JSON text; ``null`` where there is no number."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:

@@ -8,18 +8,18 @@ from typing import Final
 from runner.config import GateConfig
 from runner.gate.arm import Arm
 from runner.record.compare import Comparability
-from runner.record.instrument import GROUPS, rows_named, unknowable
+from runner.record.instrument import GROUPS, incomparable, rows_named
 
-# Rows without which there is nothing to compare: what differs here is no matter of a declaration.
+# Rows without which there is nothing to compare: no declaration makes up for a difference here.
 _NEVER: Final = frozenset({"axis", "harness", "slice.sha256", "slice.questions"})
 
 
 def remedy(found: Comparability, a: Arm, b: Arm, settings: GateConfig) -> str:
-    """The gate's own command with the declarations that would let it compare; empty where none would.
+    """Return the gate's own command with the declarations that would let it compare; empty where none would.
 
     What is known of both runs and differs can never be declared the same: it is named, and left to the person.
     """
-    open_rows = [c.row for c in found.confounds if unknowable(c.row, c.a, c.b)]
+    open_rows = [c.row for c in found.confounds if incomparable(c.row, c.a, c.b)]
     differ = [c.row for c in found.confounds if c.row not in open_rows]
     if not open_rows or _NEVER & {*differ, *open_rows}:
         return ""
@@ -57,7 +57,7 @@ def doubts(a: Arm, b: Arm, settings: GateConfig) -> list[str]:
 
 
 def _prompts(a: Arm, b: Arm) -> tuple[str, str] | None:
-    """The names of two imported readers' prompts, where both are told and differ."""
+    """Return the names of two imported readers' prompts, where both are told and differ."""
     one, two = (arm.config["reader"] for arm in (a, b))
     imported = one["provider"] == two["provider"] == "imported"
     differ = imported and one["prompt"] and two["prompt"] and one["prompt"] != two["prompt"]

@@ -42,7 +42,7 @@ def observed_disagreement(a: Arm, b: Arm) -> ObservedDisagreement | None:
     both, in_a, in_b = np.intersect1d(a.data.ids, b.data.ids, assume_unique=True, return_indices=True)
     if not both.size:
         return None
-    usable = (_usable(a)[in_a]) & (_usable(b)[in_b])
+    usable = (_measured(a)[in_a]) & (_measured(b)[in_b])
     deltas = (b.values[in_b] - a.values[in_a])[usable]
     if not deltas.size:
         return None
@@ -55,11 +55,11 @@ def observed_disagreement(a: Arm, b: Arm) -> ObservedDisagreement | None:
 
 
 def sizes_of(arm: Arm) -> Floats:
-    """Questions a cluster that a single run measured, over the headline; shape (k,)."""
-    counts = np.bincount(arm.data.cluster[_usable(arm)]).astype(np.float64)
+    """Return the questions per cluster that a single run measured, over the headline; shape (k,)."""
+    counts = np.bincount(arm.data.cluster[_measured(arm)]).astype(np.float64)
     return counts[counts > 0]
 
 
-def _usable(arm: Arm) -> NDArray[np.bool_]:
+def _measured(arm: Arm) -> NDArray[np.bool_]:
     mask: NDArray[np.bool_] = arm.headline_rows & arm.data.ok & np.isfinite(arm.values)
     return mask

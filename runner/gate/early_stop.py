@@ -58,7 +58,7 @@ class ReplayedWatch:
         return standing(self.signs.wins, self.signs.losses, self.signs.ties, self.signs.e_value, self.unit)
 
     def conclude(self, pair: Comparison) -> Comparison:
-        """The verdict by the e-value, where there is one; the interval stays beside it."""
+        """Decide the pair by the e-value, where it crossed; the interval stays beside it."""
         crossing = self.crossing
         if crossing is None:
             pair.notes.append(
@@ -89,9 +89,9 @@ class ReplayedWatch:
 
 
 def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> ReplayedWatch | None:
-    """Look at a watched arm again; ``None`` where the e-value is no matter of this gate.
+    """Compute the e-value of a watched arm once more; ``None`` where the e-value does not apply to this gate.
 
-    It is one only for an arm that was watched against this very baseline, by the metric and categories of this gate,
+    It applies only to an arm that was watched against this very baseline, by the metric and categories of this gate,
     for a threshold of 0 under ``gate.interval: auto``; and never for an A/A pair, or while the baseline is unfinished.
 
     Raises
@@ -138,11 +138,11 @@ def not_watched(arm: Arm) -> list[str]:
 
 
 def restricted_to(a: Arm, b: Arm) -> Arm:
-    """The baseline with the questions that a stopped arm was asked, and no others."""
-    return replace(a, data=_only(a.data, np.isin(a.data.ids, b.data.ids)))
+    """Return the baseline with the questions that a stopped arm was asked, and no others."""
+    return replace(a, data=_selected(a.data, np.isin(a.data.ids, b.data.ids)))
 
 
-def _only(data: Columns, rows: NDArray[np.bool_]) -> Columns:
+def _selected(data: Columns, rows: NDArray[np.bool_]) -> Columns:
     changed: dict[str, Any] = {
         field.name: getattr(data, field.name)[rows]
         for field in fields(data)

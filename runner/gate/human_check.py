@@ -20,7 +20,7 @@ from runner.score.labels import ACCURACY
 from runner.stats.agreement import cohen_kappa
 from runner.stats.clustered import Bounds
 from runner.stats.interval import TOO_FEW
-from runner.stats.ppi import PredictionPowered, library, prediction_powered
+from runner.stats.ppi import PredictionPowered, load_library, prediction_powered
 from runner.stats.resample import Bools, Floats
 from runner.types import CORRECT, WRONG
 
@@ -31,7 +31,7 @@ MIN_LABELLED: Final = 100
 
 
 def add_human_check(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:
-    """Lay what people said beside every pair that has a verdict.
+    """Add the estimates from people's labels to every pair that has a verdict.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def add_human_check(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]]
     if settings.human is None:
         return
     path = own_path(settings.human)
-    labels = human_labels.by_arm(path, human_labels.read(path), [arm for arms, _ in groups for arm in arms])
-    library()
+    labels = human_labels.labels_by_arm(path, human_labels.read(path), [arm for arms, _ in groups for arm in arms])
+    load_library()
     judged = []
     for arms, pairs in groups:
         named = {arm.name: arm for arm in arms}
@@ -102,7 +102,7 @@ def _human_check(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, s
 
 
 def _values(arm: Arm, given: Mapping[str, str]) -> Floats:
-    """1 where people say correct, 0 where not, NaN where they did not say; a row of the run each."""
+    """Return 1 per row where people say correct, 0 where not, NaN where they did not say."""
     values = np.full(len(arm.data), np.nan)
     if given:
         names = np.array([name.encode() for name in given], dtype=np.bytes_)
@@ -111,7 +111,7 @@ def _values(arm: Arm, given: Mapping[str, str]) -> Floats:
 
 
 def _estimate(mine: Floats, judge: Floats, here: Bools, labelled: Bools) -> tuple[PredictionPowered | None, str]:
-    """The estimate, or why there is none."""
+    """Return the estimate, or ``None`` with the reason."""
     count = int(labelled.sum())
     if count < MIN_LABELLED:
         return None, (
@@ -125,7 +125,7 @@ def _estimate(mine: Floats, judge: Floats, here: Bools, labelled: Bools) -> tupl
 
 
 def _judge_against_people(judge: Floats, mine: Floats) -> JudgeAgainstPeople:
-    """Agreement on correct or not: an abstention counts as wrong, as it does in the gate."""
+    """Return the agreement on correct or not: an abstention counts as wrong, as it does in the gate."""
     words = [[CORRECT if value == 1 else WRONG for value in values] for values in (judge, mine)]
     return JudgeAgainstPeople(
         cohen_kappa(*words), int(((judge == 1) & (mine == 0)).sum()), int(((judge == 0) & (mine == 1)).sum())

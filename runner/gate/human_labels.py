@@ -35,12 +35,12 @@ class HumanLabel:
 
 
 def read(path: Path) -> list[HumanLabel]:
-    """The labels of a file with the columns ``id``, ``arm`` and ``label``; further columns are not read.
+    """Return the labels of a file with the columns ``id``, ``arm`` and ``label``; further columns are not read.
 
     Raises
     ------
     UsageError
-        Naming the line, when a column, a value or the whole file is missing, or a label is none.
+        Naming the line, when a column, a value or the whole file is missing, or a label is not one of those known.
     """
     where = f"gate.human={path}"
     try:
@@ -90,8 +90,8 @@ def _labels(where: str, text: str) -> Iterator[HumanLabel]:
         yield HumanLabel(item, arm, label, line)
 
 
-def by_arm(path: Path, labels: Sequence[HumanLabel], arms: Sequence[Arm]) -> dict[str, dict[str, str]]:
-    """The labels by run directory and question id.
+def labels_by_arm(path: Path, labels: Sequence[HumanLabel], arms: Sequence[Arm]) -> dict[str, dict[str, str]]:
+    """Return the labels by run directory and question id.
 
     An arm is named as the gate's table names it, by the name in its config where that is one arm's only, or by its run
     directory.
@@ -132,13 +132,13 @@ def by_arm(path: Path, labels: Sequence[HumanLabel], arms: Sequence[Arm]) -> dic
             raise UsageError(
                 f"{where}, line {item.line}: '{item.id[:80]}' of {item.arm} is labelled twice; keep one label"
             )
-        if not _has(opened[key], item.id):
+        if not _has_question(opened[key], item.id):
             raise UsageError(f"{where}, line {item.line}: {item.arm} has no question '{item.id[:80]}'")
         known[item.id] = item.label
     return found
 
 
-def _has(arm: Arm, name: str) -> bool:
+def _has_question(arm: Arm, name: str) -> bool:
     ids = arm.data.ids  # sorted
     wanted = name.encode("utf-8", "replace")
     place = int(np.searchsorted(ids, np.bytes_(wanted)))

@@ -25,7 +25,7 @@ MIN_PROBES: Final = 20  # of each class in a category, below which it is not cor
 
 
 def add_judge_correction(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]], settings: GateConfig) -> None:
-    """Lay the corrected difference beside every pair that has a verdict.
+    """Add the corrected difference to every pair that has a verdict.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def add_judge_correction(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparis
         return
     path = own_path(settings.calibration)
     made = file.read(path)
-    _usable(path, made)
+    _require_usable(path, made)
     for arms, pairs in groups:
         named = {arm.name: arm for arm in arms}
         for pair in pairs:
@@ -53,10 +53,10 @@ def add_judge_correction(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparis
                 )
             if pair.verdict is not None and pair.verdict.n:  # else the arms do not compare, and that is told
                 a, b = named[pair.a], named[pair.b]
-                pair.corrected = _beside(path, made, pair, pair.verdict, a, _notes(path, made, a, b, settings))
+                pair.corrected = _correction_of(path, made, pair, pair.verdict, a, _notes(path, made, a, b, settings))
 
 
-def _usable(path: Path, made: Calibration) -> None:
+def _require_usable(path: Path, made: Calibration) -> None:
     if made.state != COMPLETE:
         raise Refused(f"gate.calibration={path}: {made.state} ({made.reason}); finish it, or calibrate again")
     for kind in (RIGHT, SPECIFIC):
@@ -102,7 +102,7 @@ def _notes(path: Path, made: Calibration, a: Arm, b: Arm, settings: GateConfig) 
     return notes
 
 
-def _beside(
+def _correction_of(
     path: Path, made: Calibration, pair: Comparison, verdict: Verdict, a: Arm, notes: Sequence[str]
 ) -> JudgeCorrection | None:
     main = _corrected(verdict, rates.rates_of(made.kinds, SPECIFIC))

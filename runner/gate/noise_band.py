@@ -14,7 +14,7 @@ from runner.record.rundir import is_run, runs_under
 
 
 def resolve_band(settings: GateConfig, arms: Sequence[Arm]) -> tuple[GateConfig, str | None]:
-    """The settings with a number for a band, and what to say about where it comes from.
+    """Return the settings with a number for a band, and what to say about where it comes from.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def resolve_band(settings: GateConfig, arms: Sequence[Arm]) -> tuple[GateConfig,
 
 
 def _other_instrument(null: Arm, arm: Arm, settings: GateConfig) -> str:
-    """The first row in which the A/A pair differs from the arms to be compared, and why that matters."""
+    """Return the first row in which the A/A pair differs from the arms to be compared, and why that matters."""
     if null.metric != arm.metric:
         return f"metric {null.metric} against {arm.metric}"
     declared = {*rows_named(settings.same), *rows_named(w for w in settings.treatment if w != "served")}

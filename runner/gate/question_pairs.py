@@ -12,7 +12,7 @@ from runner.stats.resample import Floats
 from runner.types import PairProduct
 
 
-def parts(made: PairProduct) -> tuple[str, ...]:
+def recorded_metrics(made: PairProduct) -> tuple[str, ...]:
     """Return the metrics that rows must have recorded, each once."""
     return tuple(dict.fromkeys((*made.first, *made.second, made.both, made.only_first)))
 
@@ -26,7 +26,7 @@ def with_pair_values(data: Columns, made: PairProduct, metric: str, *also: str) 
     Parameters
     ----------
     data
-        Columns of :func:`parts`; the questions of a pair share their cluster.
+        Columns of :func:`recorded_metrics`; the questions of a pair share their cluster.
     made
         What the metric is the product of.
     metric

@@ -45,7 +45,7 @@ def too_many_lost(
         limit = f"above gate.max_error_share={settings.max_error_share:.0%}"
         if failed >= lost - failed:
             pair.reason = (
-                f"{arm.name}: {failed} of {total} questions failed ({failed / total:.1%}), {limit}; {arm.again}"
+                f"{arm.name}: {failed} of {total} questions failed ({failed / total:.1%}), {limit}; {arm.retry_advice}"
             )
         else:
             pair.reason = (
@@ -57,7 +57,7 @@ def too_many_lost(
 
 
 def conclude(pair: Comparison, a: Arm, b: Arm, identical: bool) -> Comparison:
-    """Outcome and reason from the statistics and from what forbids a verdict."""
+    """Return outcome and reason from the statistics and from what forbids a verdict."""
     verdict = pair.verdict
     assert verdict is not None
     fakes = sorted({*a.instrument.fakes, *b.instrument.fakes})
@@ -104,7 +104,7 @@ def bounds(
     ok_b: NDArray[np.bool_],
     chosen: NDArray[np.bool_],
 ) -> tuple[float, float] | None:
-    """The difference if every failed question had gone against B, and if for it (values in [0, 1]).
+    """Return the difference if every failed question had gone against B, and if for it (values in [0, 1]).
 
     Only what failed is filled in: the side that was measured keeps its value. A question that no side measured counts
     on the accuracy axis, where every question has a label, and not where it may have had no evidence to find.

@@ -181,7 +181,7 @@ def _names(records: list[RunRecord]) -> list[str]:
 
 
 def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, first: str | None) -> Group:
-    """Pair every arm with the baseline. ``first`` is set when jobs are missing: the baseline never moves by itself."""
+    """Pair every arm with the baseline. ``first`` is set when jobs are missing: then no other arm becomes it."""
     baseline = arms[0]
     wanted = settings.baseline or first
     if wanted is not None:
@@ -202,14 +202,14 @@ def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, 
 
 
 def _p_value(pair: Comparison) -> float | None:
-    """The p of a verdict. A test of fixed size says nothing of an arm that stopped when it looked good."""
+    """Return the p of a verdict; of an arm that stopped early, the p that holds whenever one stops."""
     if pair.early is not None:
         return pair.early_p
     return pair.verdict.companion_p if pair.verdict else None
 
 
 def _adjust_holm(pairs: list[Comparison]) -> None:
-    """Holm over the arms that got a verdict: what a pass is worth among so many."""
+    """Adjust the p of the arms that got a verdict by Holm: many comparisons make a false pass likelier."""
     decided = [
         (pair, p)
         for pair in pairs

@@ -1,4 +1,4 @@
-"""Columns of large runs, kept in the user's cache by the content of their rows: the second gate reads them in a blink.
+"""Columns of large runs, kept in the user's cache by the content of their rows, for a quick second gate.
 
 Content-addressed and outside the run directory, so that a recorded run, which may come from anywhere, never says what
 its own rows hold, and a read-only one is served as well. Whatever is wrong with a kept file, the rows are read again.
@@ -27,8 +27,8 @@ _ROOM: Final = 1 << 31  # bytes kept; the files that were used longest ago go fi
 Arrays = dict[str, NDArray[Any]]
 
 
-def place(rows: Path, metrics: Sequence[str]) -> Path | None:
-    """Where the columns of these rows are kept, or would be; ``None`` for rows that are not worth it."""
+def cache_path(rows: Path, metrics: Sequence[str]) -> Path | None:
+    """Return the path under which the columns of these rows are kept; ``None`` for too few rows to be worth it."""
     try:
         if rows.stat().st_size < WORTH:
             return None
@@ -41,7 +41,7 @@ def place(rows: Path, metrics: Sequence[str]) -> Path | None:
 
 
 def load(path: Path) -> tuple[Arrays, dict[str, Any]] | None:
-    """The kept arrays and the words beside them, ``None`` when there are none that can be read."""
+    """Return the kept arrays and the words beside them; ``None`` when none can be read."""
     try:
         # Opened here: np.load leaves a damaged archive open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
@@ -53,8 +53,8 @@ def load(path: Path) -> tuple[Arrays, dict[str, Any]] | None:
     return arrays, words
 
 
-def keep(path: Path, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, Any]) -> None:
-    """Keep columns, if there is a place for them; a full or read-only disk only costs the next gate some time."""
+def store(path: Path, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, Any]) -> None:
+    """Write columns to the cache; on a full or read-only disk nothing is kept, and the next gate takes longer."""
     partial = path.with_suffix(f".{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ class Columns:
         right: NDArray[np.bool_] = self.label == self.labels.index(CORRECT)
         return right.astype(np.float64)
 
-    def alike(self, other: Columns, what: str) -> bool:
+    def agree_on(self, other: Columns, what: str) -> bool:
         """Return whether both give every question the same cluster, or category; their ids line up."""
         mine, theirs = getattr(self, what), getattr(other, what)
         names = {"cluster": "clusters", "category": "categories"}[what]
@@ -99,7 +99,7 @@ class _Codes(dict[str, int]):
         return code
 
     def ranked(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[str]]:
-        """The codes renumbered in the order of their names, and those names."""
+        """Return the codes renumbered in the order of their names, and those names."""
         names = sorted(self)
         rank = np.zeros(max(1, len(names)), dtype=np.int32)
         for position, name in enumerate(names):
@@ -124,7 +124,7 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
     RecordError
         When a line is damaged or a field is not of its kind.
     """
-    kept = column_cache.place(run.rows_path, metrics)
+    kept = column_cache.cache_path(run.rows_path, metrics)
     found = None if kept is None else column_cache.load(kept)
     if found is not None:
         fields: dict[str, Any] = {**found[0], **found[1]}
@@ -136,7 +136,7 @@ def columns(run: RunDir, metrics: Sequence[str]) -> Columns:
         plain = {name: value for name, value in vars(read).items() if name != "values"}
         arrays = {name: value for name, value in plain.items() if isinstance(value, np.ndarray)}
         arrays |= {f"value {position}": read.values[name] for position, name in enumerate(metrics)}
-        column_cache.keep(kept, arrays, {name: value for name, value in plain.items() if name not in arrays})
+        column_cache.store(kept, arrays, {name: value for name, value in plain.items() if name not in arrays})
     return read
 
 
@@ -165,7 +165,7 @@ def _read(run: RunDir, metrics: Sequence[str]) -> Columns:
             )
         )
     if not parts:
-        parts.append(_nothing(len(metrics)))
+        parts.append(_empty_columns(len(metrics)))
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     parts.clear()
     order = np.argsort(joined[0], kind="stable")
@@ -200,6 +200,6 @@ def _valid(labels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(label for label in labels if label not in STATUSES)
 
 
-def _nothing(metrics: int) -> tuple[NDArray[Any], ...]:
+def _empty_columns(metrics: int) -> tuple[NDArray[Any], ...]:
     kinds: list[Any] = ["S1", np.int32, np.int32, np.int8, np.int16, np.bool_, np.bool_, "f8", "S33", np.bool_]
     return tuple(np.zeros(0, dtype=kind) for kind in [*kinds, *([np.float64] * metrics)])

@@ -13,7 +13,7 @@ from typing import Any
 
 from runner.config import flatten
 from runner.record.files import Figures
-from runner.record.instrument import SYSTEM_ROWS, UNKNOWN, WHY, mismatches, rows_named, unknowable
+from runner.record.instrument import SYSTEM_ROWS, UNKNOWN, WHY, incomparable, mismatches, rows_named
 
 _VERBATIM = "verbatim"
 _MODE = "arm.ingest.mode"
@@ -86,7 +86,7 @@ def compare(
     declared: Sequence[str] = (),
     same: Sequence[str] = (),
 ) -> Comparability:
-    """Hold two recorded runs against each other.
+    """Compare two recorded runs.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def compare(
                 ablated.append(row)
             else:
                 blind.append(row)
-        elif row in same and unknowable(row, left, right):
+        elif row in same and incomparable(row, left, right):
             trusted.append(row)
         elif follows:
             notes.append(f"{row}: {_short(left)} against {_short(right)}, which follows from the treatment")
@@ -145,7 +145,7 @@ def compare(
 
 
 def _short(value: Any) -> str:
-    """A value as a note shows it: the first digits of a hash tell it from another."""
+    """Return a value as a note shows it, a hash by its first digits."""
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1…", str(value))
 
 

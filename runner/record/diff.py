@@ -27,7 +27,7 @@ def _facts(run: RunDir) -> dict[str, dict[str, Any]]:
 
 
 def diff(a: RunDir, b: RunDir, *, everything: bool = False) -> list[dict[str, Any]]:
-    """Rows ``{section, key, a, b, change}``; only changed ones unless ``everything``.
+    """Return rows ``{section, key, a, b, change}``; only changed ones unless ``everything``.
 
     ``change`` is ``b - a`` where both are numbers, else ``None``.
     """

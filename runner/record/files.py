@@ -247,7 +247,7 @@ def _well_typed(kind: type[S], plain: Mapping[str, Any]) -> S:
 
 
 def decode(path: Path, kind: type[T]) -> T | None:
-    """A JSON file as that type; ``None`` when it is not there.
+    """Return a JSON file as that type; ``None`` when it is not there.
 
     Raises
     ------

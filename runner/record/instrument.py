@@ -61,12 +61,12 @@ SCORING: Final = "2"  # raise when a change of code changes a recorded metric
 
 
 def row_of_model(provider: str, model: str) -> str:
-    """The instrument's name of a reader or judge: ``"none"``, or provider and model."""
+    """Return the instrument's name of a reader or judge: ``"none"``, or provider and model."""
     return "none" if provider == "none" else f"{provider}:{model}"
 
 
 def rows_named(words: Iterable[str]) -> list[str]:
-    """Rows that a person means by their names, or by the name of a group of them.
+    """Return the rows that a person means by their names, or by the name of a group of them.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def rows_named(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(rows))
 
 
-def unknowable(row: str, left: Any, right: Any) -> bool:
+def incomparable(row: str, left: Any, right: Any) -> bool:
     """Return whether two values cannot be compared: one is unknown, or they are digests of two kinds."""
     if UNKNOWN in (left, right):
         return True
@@ -93,7 +93,7 @@ def unknowable(row: str, left: Any, right: Any) -> bool:
 
 
 def mismatches(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Names of the rows that do not match, in the order of :data:`WHY`; ``unknown`` never matches."""
+    """Return the names of the rows that do not match, in the order of :data:`WHY`; ``unknown`` never matches."""
     names = [name for name in WHY if name in a or name in b]
     names += sorted((set(a) | set(b)) - set(WHY))
     found = []

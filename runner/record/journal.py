@@ -1,4 +1,4 @@
-"""Append-only journals: one complete JSON line a finished thing, flushed as it finishes.
+"""Append-only journals: one complete JSON line per finished thing, flushed as it finishes.
 
 A line is handed to the operating system in one write, so a killed process loses nothing that it finished; ``sync``
 (called once a second while a run is under way) bounds what a power cut can take. A torn last line is the only damage
@@ -79,20 +79,20 @@ def encoded(item: Any) -> bytes:
     try:
         return _ENCODER.encode(item)
     except UnicodeEncodeError:
-        return _ENCODER.encode(_whole(msgspec.to_builtins(item)))
+        return _ENCODER.encode(_encodable(msgspec.to_builtins(item)))
 
 
-def _whole(value: Any) -> Any:
-    """Plain data with lone surrogates replaced."""
+def _encodable(value: Any) -> Any:
+    """Return plain data with lone surrogates replaced."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def repair(path: Path) -> int:
-    """Cut a torn last line off; the number of bytes dropped.
+    """Cut a torn last line off, and return the number of bytes dropped.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def batches(path: Path, kind: type[T], size: int = _LARGE) -> Iterator[list[T]]:
                 except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                     found = []
                 if len(found) != len(lines):  # damage, or a line that holds more than one thing: find it
-                    found = _one_by_one(path, kind, lines, number)
+                    found = _decode_lines(path, kind, lines, number)
                 yield found
                 number += len(lines)
     except FileNotFoundError:
@@ -165,7 +165,7 @@ def batches(path: Path, kind: type[T], size: int = _LARGE) -> Iterator[list[T]]:
         raise RecordError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _one_by_one(path: Path, kind: type[T], lines: list[bytes], first: int) -> list[T]:
+def _decode_lines(path: Path, kind: type[T], lines: list[bytes], first: int) -> list[T]:
     decoder = msgspec.json.Decoder(kind)
     found = []
     for number, line in enumerate(lines, first):

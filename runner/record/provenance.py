@@ -1,4 +1,4 @@
-"""Where a run came from: commit and dirty flag, versions, platform, times."""
+"""The origin of a run: commit and dirty flag, versions, platform, times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runner.record.rundir import RunDir
 # What can change a number: recorded when installed.
 _LIBRARIES = (
     "bm25s",
-    "httpx",
+    "httpx2",
     "hydra-core",
     "msgspec",
     "numpy",
@@ -32,12 +32,12 @@ _LIBRARIES = (
 
 
 def now() -> str:
-    """The wall clock in UTC, to the microsecond."""
+    """Return the wall clock in UTC, to the microsecond."""
     return datetime.now(UTC).isoformat()
 
 
 def commit_of(folder: Path) -> dict[str, Any]:
-    """Commit and dirty flag of the checkout around a folder; ``"unknown"`` outside one."""
+    """Return commit and dirty flag of the checkout around a folder; ``"unknown"`` outside one."""
 
     def git(*words: str) -> str | None:
         try:
@@ -55,7 +55,7 @@ def commit_of(folder: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the libraries that can change a number."""
+    """Return the versions of the libraries that can change a number."""
     found = {"agent-memory-runner": runner.__version__, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:

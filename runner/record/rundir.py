@@ -3,8 +3,8 @@
 ::
 
     config.yaml       resolved, secrets refused         instrument.json  what must match
-    rows.jsonl        one line a finished question      texts.jsonl      its hits, context and answers
-    calls.jsonl       one line a finished model call    provenance.json  commit, versions, platform, times
+    rows.jsonl        one line per finished question    texts.jsonl      its hits, context and answers
+    calls.jsonl       one line per finished model call  provenance.json  commit, versions, platform, times
     summary.json      metrics by category, state        run.log          detail for a bug report
 """
 
@@ -109,12 +109,12 @@ class RunDir:
         text = yaml.dump(dict(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
         self.write_text("config.yaml", text)
         if cache is not None:
-            self.write_text(signature.NAME, signature.made(text.encode(), cache) or "")
+            self.write_text(signature.NAME, signature.seal_of(text.encode(), cache) or "")
 
     def sealed(self, cache: Path) -> bool:
         """Return whether the config is still the one that this person's runner wrote."""
         try:
-            return signature.holds(self.path, self.config_path.read_bytes(), cache)
+            return signature.is_sealed(self.path, self.config_path.read_bytes(), cache)
         except OSError:
             return False
 
@@ -167,7 +167,7 @@ class RunDir:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def raw_config(self) -> dict[str, Any]:
-        """The recorded config as plain data.
+        """Return the recorded config as plain data.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class RunDir:
         return value
 
     def experiment(self) -> Experiment:
-        """The recorded config, checked.
+        """Return the recorded config, checked.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class RunDir:
             raise RecordError(f"{self.config_path}: not a config that this version wrote ({told})") from None
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """A JSON object of the run, empty when it is not there yet.
+        """Return a JSON object of the run, empty when it is not there yet.
 
         Raises
         ------
@@ -270,7 +270,7 @@ class RunDir:
         return summary.reason if summary is not None and summary.state == "decided" else ""
 
     def repair(self) -> int:
-        """Drop torn last lines before a resume writes on; bytes dropped."""
+        """Drop torn last lines before a resume writes on, and return how many bytes were dropped."""
         return sum(journal.repair(self.path / name) for name in JOURNALS)
 
     def rows(self) -> Any:
@@ -292,7 +292,7 @@ def is_run(path: Path) -> bool:
 
 
 def runs_under(path: Path) -> list[RunDir]:
-    """The runs of a sweep directory, in job order; of a run, itself.
+    """Return the runs of a sweep directory in job order; of a run, the run itself.
 
     Raises
     ------

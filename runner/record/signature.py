@@ -2,7 +2,7 @@
 
 A resume runs what a record says: a model command, or an endpoint to which a key is sent. A record that came from
 elsewhere, or was edited, may say anything. So every run is sealed with a key of one's own, which lies in the user's
-cache folder and in no run directory; :func:`intact` tells whether the seal still holds.
+cache folder and in no run directory; :func:`is_sealed` tells whether the seal is still the right one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAME = "seal"
 
 
 def _key(folder: Path) -> bytes | None:
-    """The key of this person, made on first use; ``None`` where the cache folder cannot be used."""
+    """Return the key of this person, made on first use; ``None`` where the cache folder cannot be used."""
     path = folder / "seal.key"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,32 +32,32 @@ def _key(folder: Path) -> bytes | None:
         return None
 
 
-def made(text: bytes, cache: Path) -> str | None:
-    """The seal of a config as it lies on disk."""
+def seal_of(text: bytes, cache: Path) -> str | None:
+    """Return the seal of a config as it lies on disk; ``None`` where there is no key."""
     key = _key(cache)
     return None if key is None else hmac.new(key, text, hashlib.sha256).hexdigest()
 
 
-def put(folder: Path, text: bytes, cache: Path) -> None:
-    """Lay the seal of a text beside it.
+def write_seal(folder: Path, text: bytes, cache: Path) -> None:
+    """Write the seal of a text into the folder beside it.
 
     Raises
     ------
     OSError
         When the folder cannot be written.
     """
-    (folder / NAME).write_text(made(text, cache) or "", encoding="utf-8")
+    (folder / NAME).write_text(seal_of(text, cache) or "", encoding="utf-8")
 
 
-def holds(folder: Path, text: bytes, cache: Path) -> bool:
+def is_sealed(folder: Path, text: bytes, cache: Path) -> bool:
     """Return whether the seal in a folder is that of this text."""
     try:
-        return intact(text, (folder / NAME).read_text(encoding="utf-8", errors="replace"), cache)
+        return _is_seal_of(text, (folder / NAME).read_text(encoding="utf-8", errors="replace"), cache)
     except OSError:
         return False
 
 
-def intact(text: bytes, seal: str | None, cache: Path) -> bool:
+def _is_seal_of(text: bytes, seal: str | None, cache: Path) -> bool:
     """Return whether the seal is that of this text, made with this person's key."""
-    expected = made(text, cache)
+    expected = seal_of(text, cache)
     return seal is not None and expected is not None and hmac.compare_digest(seal, expected)

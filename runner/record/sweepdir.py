@@ -54,19 +54,19 @@ def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[
     }
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     (path / PLAN).write_text(text, encoding="utf-8")
-    signature.put(path, text.encode(), cache)
+    signature.write_seal(path, text.encode(), cache)
 
 
 def sealed(path: Path, cache: Path) -> bool:
     """Return whether the plan is still the one that this person's runner wrote."""
     try:
-        return signature.holds(path, (path / PLAN).read_bytes(), cache)
+        return signature.is_sealed(path, (path / PLAN).read_bytes(), cache)
     except OSError:
         return False
 
 
 def read_plan(path: Path) -> Plan:
-    """The recorded jobs of a sweep.
+    """Return the recorded jobs of a sweep.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def setting_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def number_of(path: Path) -> int | None:
-    """The job that a run of a sweep is, by the name of its folder."""
+    """Return the number of the job that a run of a sweep is, by the name of its folder."""
     head = path.name.split("-", 1)[0]
     return int(head) if head.isdecimal() else None
 

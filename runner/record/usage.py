@@ -8,13 +8,13 @@ from typing import Final
 
 from runner.types import Usage
 
-# Above these a count is no count: sums of a run stay finite, and exact in the numbers of any JSON reader.
+# Larger counts are refused as damage: sums of a run stay finite, and exact in the numbers of any JSON reader.
 MOST_TOKENS: Final = 10**12  # of one call
 MOST_USD: Final = 1e6
 
 
 def add(total: Usage | None, usage: Usage) -> Usage:
-    """Sum of two stages; unknown money stays unknown, an estimate taints the sum."""
+    """Return the sum of two stages; unknown money stays unknown, an estimate taints the sum."""
     if total is None:
         return usage
     usd = None if total.usd is None or usage.usd is None else total.usd + usage.usd
@@ -30,7 +30,7 @@ def add(total: Usage | None, usage: Usage) -> Usage:
 
 
 def by_stage(used: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
-    """Sum pairs of a stage and its use, a stage where it first stands."""
+    """Return the use per stage from pairs of a stage and its use, in the order in which stages first appear."""
     total: dict[str, Usage] = {}
     for stage, usage in used:
         total[stage] = add(total.get(stage), usage)

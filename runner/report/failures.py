@@ -61,10 +61,10 @@ def _notes(missed: Missed, total: Mapping[str, int]) -> Iterator[str]:
 def failure_details(misses: Iterable[Miss]) -> Iterator[Group]:
     """Yield each miss as a person reads it, long texts clipped."""
     for miss in misses:
-        yield Group(*_told(miss))
+        yield Group(*_miss_lines(miss))
 
 
-def _told(miss: Miss) -> Iterator[Text]:
+def _miss_lines(miss: Miss) -> Iterator[Text]:
     texts, gold = miss.texts, miss.texts.gold
     head = " · ".join(part for part in (texts.id, category(miss.category), miss.label, miss.failure.stage) if part)
     yield text(f"\n{_flat(head)}", "bold")
@@ -129,8 +129,8 @@ def _clipped(value: str, length: int) -> str:
     return flat if len(flat) <= length and len(value) <= 4 * length else f"{flat[:length].rstrip()} …"
 
 
-def moved_table(first: str, second: str, table_of: Mapping[str, Mapping[str, int]]) -> Group:
-    """Return what became, in another arm, of the questions of each stage."""
+def transition_table(first: str, second: str, table_of: Mapping[str, Mapping[str, int]]) -> Group:
+    """Return a table of how the questions of each stage ended in another arm."""
     columns = [name for name in OUTCOMES if any(row.get(name) for row in table_of.values())]
     shown = Table(box=None, pad_edge=False, header_style="bold")
     shown.add_column(text(f"in {first}"))

@@ -71,7 +71,7 @@ def _needed(found: Outlook, unit: str) -> Table:
         cells = [f"{row.effect * 100:+.3g} pp", _count(row.n)]
         if not alone:
             cells += [_count(row.clusters), _count(row.in_same_clusters)]
-        table.add_row(*cells, text(_said(row, found.n), "dim"))
+        table.add_row(*cells, text(_remark(row, found.n), "dim"))
     return table
 
 
@@ -79,7 +79,7 @@ def _count(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def _said(row: Needed, n: int) -> str:
+def _remark(row: Needed, n: int) -> str:
     if row.why is not None:
         return _WHY[row.why]
     return "there are enough" if row.n is not None and row.n <= n else ""
@@ -105,7 +105,7 @@ def _width(row: Width) -> list[Any]:
         "" if verdict.delta is None else f"{round(verdict.delta * 100, 1) + 0.0:+.1f}",
         "none" if shown is None else _bounds(Bounds(shown.low, shown.high)),
         "nothing" if verdict.deciding is None or verdict.reason == "too_few_clusters" else _bounds(verdict.deciding),
-        text(row.reading + fragile, _STYLES[verdict.verdict]),
+        text(row.verdict_words + fragile, _STYLES[verdict.verdict]),
     ]
 
 

@@ -46,7 +46,7 @@ _SHOWN: Final = 60
 
 @dataclass(frozen=True)
 class Choice:
-    """What an answer names: ``value``, empty when it names none or several; ``why`` says which.
+    """The option that an answer names: ``value``, empty when it names none or several; ``why`` says which.
 
     ``several`` is true when it named more than one: it answered, and chose nothing.
     """
@@ -59,7 +59,7 @@ class Choice:
 def letter(answer: str, options: Mapping[str, str]) -> Choice:
     """Return the option that an answer to a multiple choice names by its letter.
 
-    The text of an option without its letter is no choice: published scorers compare letters.
+    The text of an option without its letter does not count as a choice: published scorers compare letters.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def letter(answer: str, options: Mapping[str, str]) -> Choice:
     text = answer[:_LONGEST]
     fields = _fields(text)
     if fields is not None:
-        return _one((letter(value, options).value or value for value in fields), options)
+        return _single((letter(value, options).value or value for value in fields), options)
     bare = text.strip(_EDGE).upper()
     if bare in options:
         return Choice(bare)
@@ -87,12 +87,12 @@ def letter(answer: str, options: Mapping[str, str]) -> Choice:
     # option's text ("Plan C"): what counts is a letter that is marked as one.
     some = rf"([{(one := ''.join(options))}](?:\s*(?:,|/|&|\bor\b|\band\b)\s*[{one}]\b)*)"
     ends = r"(?=\s*(?:[.):,;\]*_\"'`\n–—]|-\s|$)|\s+(?:is|was|because|since|as)\b)"
-    stated = _found(rf"(?i:{_STATED}){some}{ends}", text) + _found(
+    stated = _undenied(rf"(?i:{_STATED}){some}{ends}", text) + _undenied(
         rf"(?i:{_STATED}([{one}]))(?=[.)\]*_\"'`\s]*(?:\n|$))", text
     )
-    marked = _found(rf"\A[\s*_`\"'(\[]*{some}{ends}", text) + _found(rf"\(([{one}])\)", text)
+    marked = _undenied(rf"\A[\s*_`\"'(\[]*{some}{ends}", text) + _undenied(rf"\(([{one}])\)", text)
     lists = stated or marked
-    return _one((name for item in lists for name in re.findall(rf"\b[{one}]\b", item.upper())), options)
+    return _single((name for item in lists for name in re.findall(rf"\b[{one}]\b", item.upper())), options)
 
 
 def word(answer: str, forms: Mapping[str, re.Pattern[str]]) -> Choice:
@@ -108,18 +108,18 @@ def word(answer: str, forms: Mapping[str, re.Pattern[str]]) -> Choice:
     text = answer[:_LONGEST]
     fields = _fields(text)
     if fields is not None:
-        return _one((name for value in fields for name in list(_named(value, forms)) or [value]), forms)
+        return _single((name for value in fields for name in list(_named(value, forms)) or [value]), forms)
     bare = text.strip(_EDGE)
     alone = [name for name, form in forms.items() if form.fullmatch(bare)]
     if alone:
-        return _one(alone, forms)
+        return _single(alone, forms)
     stated = [
         name
         for match in re.finditer(rf"{_STATED}(\w+)", text, re.IGNORECASE)
         for name, form in forms.items()
         if form.fullmatch(match[1]) and not _denied(text, *match.span(1))
     ]
-    return _one(stated or _named(text, forms), forms)
+    return _single(stated or _named(text, forms), forms)
 
 
 _NLI: Final = {
@@ -140,7 +140,7 @@ def nli(answer: str) -> Choice:
     return word(answer, _NLI)
 
 
-def _one(found: Iterable[str], known: Collection[str]) -> Choice:
+def _single(found: Iterable[str], known: Collection[str]) -> Choice:
     """Return the single name that was found, if it is one of the options."""
     names = list(dict.fromkeys(found))
     if not names:
@@ -175,8 +175,8 @@ def _named(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
     )
 
 
-def _found(pattern: str, text: str) -> list[str]:
-    """Yield the one group of a pattern wherever it stands and is not denied."""
+def _undenied(pattern: str, text: str) -> list[str]:
+    """Return the one group of a pattern wherever it stands and is not denied."""
     return [match[1] for match in re.finditer(pattern, text) if not _denied(text, *match.span(1))]
 
 

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from runner.score.wording import Alternative, alternatives, stands
+from runner.score.wording import Alternative, alternatives, is_stated_in
 from runner.types import Hit, Texts
 
 EXTRACTION: Final = "extraction"
@@ -119,7 +119,7 @@ def stage_of_answer(texts: Texts, *, told: bool = True, lost: bool = False) -> F
 
 def _unlabelled(texts: Texts, wanted: Sequence[Alternative]) -> Failure:
     """Return the stage where no event is known to hold the answer: only what was delivered tells."""
-    if stands(wanted, _delivered(texts, texts.hits)):
+    if is_stated_in(wanted, _delivered(texts, texts.hits)):
         return Failure(READER, "the answer's words stand in what was delivered")
     if not texts.hits and not texts.context:
         return Failure(RETRIEVAL_RANKING, "nothing was delivered")
@@ -139,11 +139,11 @@ def _labelled(texts: Texts, wanted: Sequence[Alternative], evidence: tuple[str, 
 
     if not got and not by_words and _never_stored(evidence, texts.stored):
         return Failure(EXTRACTION, f"nothing in the store was made from {_listed(evidence)}")
-    if stands(wanted, _delivered(texts, own) if own or nameless else []):
+    if is_stated_in(wanted, _delivered(texts, own) if own or nameless else []):
         origin = f"what was delivered of {_listed(got)}" if got else "what was delivered"
         beside = f", though no hit cites {_listed(missing)}" if got and _all_needed(texts) and missing else ""
         return Failure(READER, f"the answer's words stand in {origin}{beside}")
-    if stands(wanted, [raw[name] for name in got if name in raw]):
+    if is_stated_in(wanted, [raw[name] for name in got if name in raw]):
         return Failure(
             COMPRESSION_LOSS, f"the answer's words stand in {_listed(got)} and not in what was delivered of it"
         )
@@ -172,10 +172,10 @@ def _lacking(
     """
     if _all_needed(texts):
         return missing
-    holding = [name for name in missing if name in raw and stands(wanted, [raw[name]])]
+    holding = [name for name in missing if name in raw and is_stated_in(wanted, [raw[name]])]
     if holding or not got:
         return holding or missing
-    return missing if stands(wanted, list(raw.values())) else ()
+    return missing if is_stated_in(wanted, list(raw.values())) else ()
 
 
 def _undelivered(
@@ -192,7 +192,7 @@ def _undelivered(
             GRAPH_RESOLUTION, f"all evidence is stored, {_listed(got)} was found, {_listed(lacking)} was not"
         )
     elsewhere = ""
-    if stands(wanted, _delivered(texts, texts.hits)):
+    if is_stated_in(wanted, _delivered(texts, texts.hits)):
         elsewhere = "; the answer's words stand in a hit from other events, which proves nothing"
     return Failure(RETRIEVAL_RANKING, f"{_missed(lacking, texts)}{part}{elsewhere}")
 

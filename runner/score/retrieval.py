@@ -60,7 +60,7 @@ def ranked_sources(hits: Sequence[Hit]) -> list[tuple[str, ...]] | None:
 
 def _first_ranks(ranked: Ranked, gold: Collection[str]) -> dict[str, int]:
     """Return the rank, from 1, at which each evidence id first appears; ids never returned are absent."""
-    wanted = _wanted(gold)
+    wanted = _required(gold)
     ranks: dict[str, int] = {}
     for rank, sources in enumerate(ranked, start=1):
         for source in sources:
@@ -69,7 +69,7 @@ def _first_ranks(ranked: Ranked, gold: Collection[str]) -> dict[str, int]:
     return ranks
 
 
-def _wanted(gold: Collection[str]) -> set[str]:
+def _required(gold: Collection[str]) -> set[str]:
     if not gold:
         raise ValueError("no evidence: the metric is not measurable for this question")
     return set(gold)
@@ -96,7 +96,7 @@ def fraction_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
     """Return the share of the evidence events that the first ``k`` hits cover: recall as in information retrieval."""
     _depth(k)
     found = sum(rank <= k for rank in _first_ranks(ranked, gold).values())
-    return found / len(_wanted(gold))
+    return found / len(_required(gold))
 
 
 def ndcg_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
@@ -107,7 +107,7 @@ def ndcg_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
     """
     _depth(k)
     gain = sum(1 / log2(rank + 1) for rank in _first_ranks(ranked, gold).values() if rank <= k)
-    ideal = sum(1 / log2(rank + 1) for rank in range(1, min(k, len(_wanted(gold))) + 1))
+    ideal = sum(1 / log2(rank + 1) for rank in range(1, min(k, len(_required(gold))) + 1))
     return min(1.0, gain / ideal)
 
 
@@ -119,7 +119,7 @@ def ndcg_any_at(ranked: Ranked, gold: Collection[str], k: int) -> float:
     """
     _depth(k)
     gain = sum(1 / max(1.0, log2(rank)) for rank in _first_ranks(ranked, gold).values() if rank <= k)
-    ideal = sum(1 / max(1.0, log2(rank)) for rank in range(1, min(k, len(_wanted(gold))) + 1))
+    ideal = sum(1 / max(1.0, log2(rank)) for rank in range(1, min(k, len(_required(gold))) + 1))
     return min(1.0, gain / ideal)
 
 
@@ -135,7 +135,7 @@ def precision_at(ranked: Ranked, gold: Collection[str], k: int) -> float | None:
     The divisor is what came back, not ``k``: a system that returns two good hits and stops is not punished for
     stopping. ``None`` when nothing came back.
     """
-    wanted = _wanted(gold)
+    wanted = _required(gold)
     top = ranked[: _depth(k)]
     if not top:
         return None

@@ -73,18 +73,18 @@ def alternatives(answers: Iterable[str]) -> tuple[Alternative, ...]:
         whole = tokens(answer)
         dated = any(token in MONTHS or _YEAR.fullmatch(token) for token in whole)
         split = (whole,) if dated else tuple(part for part in map(tokens, _PARTS.split(answer)) if part)
-        if any(map(_tells, split)):
+        if any(map(_is_informative, split)):
             found.append(Alternative(split, dated))
     return tuple(found)
 
 
-def stands(wanted: Sequence[Alternative], texts: Sequence[str]) -> bool:
-    """Tell if any alternative stands in some texts: each of its parts in one of them.
+def is_stated_in(wanted: Sequence[Alternative], texts: Sequence[str]) -> bool:
+    """Return whether any alternative stands in some texts: each of its parts in one of them.
 
     The tokens of a part that has one or two must stand side by side; those of a longer one may come in any order.
     """
     read = [_Text(text) for text in texts] if wanted else []
-    return any(all(any(text.holds(part, one.dated) for text in read) for part in one.parts) for one in wanted)
+    return any(all(any(text.contains(part, one.dated) for text in read) for part in one.parts) for one in wanted)
 
 
 def tokens(text: str, *, stamps: bool = True) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class _Text:
         self._plain = _plain(text)
         self._read: dict[bool, tuple[str, ...]] = {}
 
-    def holds(self, part: tuple[str, ...], stamps: bool) -> bool:
+    def contains(self, part: tuple[str, ...], stamps: bool) -> bool:
         # Words are kept as they are written, unlike numbers and months: a text without one need not be taken apart.
         if not all(token in self._plain for token in part if token.isalpha() and token not in MONTHS):
             return False
@@ -123,8 +123,8 @@ def _tokens(plain: str, stamps: bool) -> tuple[str, ...]:
     return tuple(_dates([token for token in _numbers(_TOKEN.findall(plain)) if token not in _FILLERS]))
 
 
-def _tells(part: Sequence[str]) -> bool:
-    """Tell if finding these words says anything."""
+def _is_informative(part: Sequence[str]) -> bool:
+    """Return whether finding these words says anything: a lone letter or a verdict does not."""
     letter = len(part) == 1 and len(part[0]) == 1 and part[0].isascii() and part[0].isalpha()
     return bool(part) and not letter and not set(part) <= _VERDICTS
 

@@ -15,7 +15,7 @@ ERROR: Final = "ERROR"  # every repeat of an item errored
 
 
 def valid_labels(labels: Sequence[str]) -> list[str]:
-    """The repeats that did not error: those whose label a judge gave."""
+    """Return the repeats that did not error: those whose label a judge gave."""
     return [label for label in labels if label in LABELS]
 
 
@@ -29,7 +29,7 @@ def majority_label(labels: Sequence[str]) -> str:
     Parameters
     ----------
     labels
-        One a repeat: a label, or the error status that took its place.
+        One per repeat: a label, or the error status that took its place.
 
     Raises
     ------

@@ -64,9 +64,9 @@ def paired_bootstrap(
     Parameters
     ----------
     deltas
-        One difference an item, B minus A; shape (n,).
+        One difference per item, B minus A; shape (n,).
     clusters
-        One key an item: items about one thing (a conversation) move together. Clusters are sorted by key, so that
+        One key per item: items about one thing (a conversation) move together. Clusters are sorted by key, so that
         neither the order of items nor that of clusters matters. ``None``: every item is its own cluster, and they are
         sorted by delta.
     resamples
@@ -119,14 +119,14 @@ def bootstrap_many(
     deltas
         Shape (m, n).
     clusters
-        One key an item, shared by all rows.
+        One key per item, shared by all rows.
     present
         Shape (m, n): which items a row has; all when ``None``. Deltas elsewhere are ignored.
 
     Returns
     -------
     list
-        One a row, equal to :func:`paired_bootstrap` of the items that the row has: a cluster without one of them is
+        One per row, equal to :func:`paired_bootstrap` of the items that the row has: a cluster without one of them is
         not drawn. ``None`` for a row with items in fewer than two clusters.
 
     Raises
@@ -171,7 +171,9 @@ def reduce_many(deltas: ArrayLike, clusters: Clusters | None, present: ArrayLike
     except (TypeError, ValueError):
         raise UsageError("deltas: every value must be a number, and every row as long as the others") from None
     if values.ndim != 2 or not values.size:
-        raise UsageError(f"deltas: give a row a metric and a column an item, at least one of each, not {values.shape}")
+        raise UsageError(
+            f"deltas: give one row per metric and one column per item, at least one of each, not {values.shape}"
+        )
     here: Bools | None = None
     if present is not None:
         here = np.asarray(present, dtype=np.bool_)

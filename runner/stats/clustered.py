@@ -81,7 +81,7 @@ def drop_one_means(sums: Floats, counts: Floats) -> Floats:
 def cr3_standard_error(sums: Floats, counts: Floats) -> float:
     """Delete-one-cluster jackknife standard error, √((k−1)/k · Σ(θ₋c − θ)²).
 
-    The cluster-robust CV3 of MacKinnon, Nielsen and Webb (2023). With one item a cluster it is s/√n.
+    The cluster-robust CV3 of MacKinnon, Nielsen and Webb (2023). With one item per cluster it is s/√n.
     """
     k = sums.size
     gaps = drop_one_means(sums, counts) - sums.sum() / counts.sum()
@@ -94,7 +94,7 @@ def cr3_interval(sums: Floats, counts: Floats, df: float | None = None) -> Bound
     Parameters
     ----------
     sums, counts
-        Sum of deltas and number of items a cluster, shape (k,), every count above 0.
+        Sum of deltas and number of items per cluster, shape (k,), every count above 0.
     df
         Degrees of freedom; k − 1 when ``None``.
 
@@ -128,7 +128,7 @@ def sign_flip_test(sums: Floats, counts: Floats | None = None, null: float = 0.0
     Parameters
     ----------
     sums, counts
-        Sum of deltas and number of items a cluster, shape (k,). ``counts`` is needed with another null than 0.
+        Sum of deltas and number of items per cluster, shape (k,). ``counts`` is needed with another null than 0.
     null
         The mean difference under the null.
     seed

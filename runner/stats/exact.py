@@ -26,7 +26,7 @@ def exact_bounds(sums: Floats, counts: Floats, tail: float = 0.025) -> tuple[flo
     Parameters
     ----------
     sums, counts
-        Sum of deltas and number of items a cluster; shape (k,).
+        Sum of deltas and number of items per cluster; shape (k,).
     tail
         Probability left out on each side.
 

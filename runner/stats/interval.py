@@ -107,13 +107,13 @@ def decide_interval(sums: Floats, counts: Floats, percentile: Bounds | None, mod
     """Pick the interval that decides.
 
     ``auto``: fewer than 6 clusters decide nothing; where a cluster dominates, CR3-t with g_eff − 1 degrees of freedom;
-    from 30 clusters on, or with one item a cluster, the percentile interval; between, the same widened by f(k).
+    from 30 clusters on, or with one item per cluster, the percentile interval; between, the same widened by f(k).
     ``percentile``: always the percentile interval, with the warnings that ``auto`` would give.
 
     Parameters
     ----------
     sums, counts
-        Sum of deltas and number of items a cluster, shape (k,), every count above 0.
+        Sum of deltas and number of items per cluster, shape (k,), every count above 0.
     percentile
         The percentile interval; ``None`` only with one cluster.
     mode

@@ -63,12 +63,12 @@ class Disagreement(Exportable):
 
 
 def disagreement(reference: Sequence[str], judge: Sequence[str]) -> Disagreement:
-    """Hold a judge's majority labels against those of a reference.
+    """Compare a judge's majority labels with those of a reference.
 
     Parameters
     ----------
     reference, judge
-        One label an item, in the same order; anything that is none of CORRECT, WRONG and ABSTAIN is an error.
+        One label per item, in the same order; anything but CORRECT, WRONG and ABSTAIN is an error.
 
     Raises
     ------

@@ -38,7 +38,7 @@ def has_leverage(
     Parameters
     ----------
     sums, counts
-        Sum of deltas and number of items a cluster, shape (k,), every count above 0, k at least 3.
+        Sum of deltas and number of items per cluster, shape (k,), every count above 0, k at least 3.
     ratios, absent
         The resampled ratios, and which resamples lack each of these clusters:
         :meth:`runner.stats.resample.Resampler.ratios_and_absence`.
@@ -50,7 +50,7 @@ def has_leverage(
     means = drop_one_means(sums, counts)
     order = np.argsort(ratios) if decision.kind != "cr3_t" else np.empty(0, dtype=np.intp)
     ordered = ratios[order]  # sorted once, for all clusters
-    for c in _tried(means, counts):
+    for c in _candidates(means, counts):
         mean = float(means[c])
         if decision.kind == "cr3_t":
             bounds = _student_without(c, sums, counts)
@@ -61,7 +61,7 @@ def has_leverage(
     return False
 
 
-def _tried(means: Floats, counts: Floats) -> Iterable[int]:
+def _candidates(means: Floats, counts: Floats) -> Iterable[int]:
     order = np.argsort(means, kind="stable")
     ends = [order[i // 2] if i % 2 else order[-1 - i // 2] for i in range(min(2 * _TRIED, order.size))]
     if counts.size < FEW:

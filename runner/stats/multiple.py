@@ -72,9 +72,9 @@ def unit_means(values: ArrayLike, units: ArrayLike) -> Floats:
     Parameters
     ----------
     values
-        One an item, shape (n,).
+        One per item, shape (n,).
     units
-        One whole number from 0 an item, shape (n,): the cluster, or the item itself.
+        One whole number from 0 per item, shape (n,): the cluster, or the item itself.
     """
     codes = np.asarray(units, dtype=np.int64)
     sums, counts = np.bincount(codes, weights=as_values(values, "values")), np.bincount(codes)

@@ -34,9 +34,9 @@ def judge_pairs(
     Parameters
     ----------
     a, b
-        One value an item in each arm, in the same order; shape (n,). 0/1 for labels.
+        One value per item in each arm, in the same order; shape (n,). 0/1 for labels.
     clusters
-        One key an item, or ``None``.
+        One key per item, or ``None``.
     min_delta
         What B must exceed A by, in the unit of the values; negative for a non-inferiority gate.
     band
@@ -105,7 +105,7 @@ def judge_many(
     Returns
     -------
     list of Verdict
-        One a row, equal to :func:`judge_pairs` of the items that the row has: clusters without one are not drawn.
+        One per row, equal to :func:`judge_pairs` of the items that the row has: clusters without one are not drawn.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def judge_many(
         raise UsageError(f"pairs: a is {left.shape} and b {right.shape}; pair the arms by question id first")
     left = np.broadcast_to(left, right.shape)
     if not right.shape[1]:
-        return [rule.nothing()] * len(right)
+        return [rule.empty_verdict()] * len(right)
     here = np.ones(right.shape, dtype=np.bool_) if present is None else np.asarray(present, dtype=np.bool_)
     if here.shape != right.shape:
         raise UsageError(f"present: shape {here.shape} must be that of the values, {right.shape}")
@@ -127,11 +127,11 @@ def judge_many(
     as_values(right.ravel(), "b")
     labels = _labels(differ, right.shape)
     rows = reduce_many(right - left, clusters, None if present is None else here)
-    found = [rule.nothing()] * len(rows)
+    found = [rule.empty_verdict()] * len(rows)
     for k, members in by_clusters(rows).items():
         if not k:
             continue
-        ratios, absent = _drawn(*stacked(rows, members), rule)
+        ratios, absent = _resampled(*stacked(rows, members), rule)
         for position, row in enumerate(members):
             mask = here[row]
             line = None if ratios is None else ratios[position]
@@ -140,7 +140,7 @@ def judge_many(
     return found
 
 
-def _drawn(sums: Floats, counts: Floats, rule: VerdictRule) -> tuple[Floats | None, Bools | None]:
+def _resampled(sums: Floats, counts: Floats, rule: VerdictRule) -> tuple[Floats | None, Bools | None]:
     """Resampled ratios of rows of one number of clusters, and which resamples lack each cluster, where that is asked.
 
     Not of single items: their leverage is what ``fragile_pass`` tells.

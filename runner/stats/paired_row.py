@@ -54,7 +54,7 @@ class VerdictRule:
         if not (math.isfinite(self.band) and self.band >= 0):
             raise UsageError(f"band: {self.band} must be a number and not negative")
 
-    def nothing(self) -> Verdict:
+    def empty_verdict(self) -> Verdict:
         """The verdict on no items."""
         return no_items(self.min_delta, self.band, self.mode, unclustered=self.unclustered)
 

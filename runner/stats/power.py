@@ -62,7 +62,7 @@ def pairs_needed(
     power
         Probability of detecting the effect.
     cluster_size, icc
-        Items a cluster and their intraclass correlation.
+        Items per cluster and their intraclass correlation.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def minimum_detectable_effect(
 def resolving_n(
     delta: float, min_delta: float, mean_square: float, inflation: float, n: int, half_width: float
 ) -> int | None:
-    """About how many pairs would resolve a difference like the one seen at 80 % power; always more than ``n``.
+    """Return about how many pairs would resolve a difference like the one seen at 80 % power; always more than ``n``.
 
     Connor's formula with the mean square of deltas that lie as far from the threshold and vary as those seen do, scaled
     by the square of how much wider the deciding interval is than the normal one. It holds for more clusters of the same
@@ -144,7 +144,7 @@ def resolving_n(
     Parameters
     ----------
     delta, min_delta
-        The difference seen, and the threshold that it is to be told from.
+        The difference seen, and the threshold that it is to be distinguished from.
     mean_square
         Mean of the squared deltas.
     inflation
@@ -180,21 +180,21 @@ def detectable_of(n: float, mean_square: float, inflation: float, alpha: float =
 
 
 def icc_of_sums(sums: Floats, counts: Floats, squares: float) -> float | None:
-    """Intraclass correlation by one-way analysis of variance (Donner 1986), from sums a cluster.
+    """Intraclass correlation by one-way analysis of variance (Donner 1986), from sums per cluster.
 
     (MSB − MSW)/(MSB + (n₀ − 1)·MSW) with n₀ = (N − ΣN_c²/N)/(k − 1).
 
     Parameters
     ----------
     sums, counts
-        Sum of values and number of items a cluster, shape (k,), counts above 0.
+        Sum of values and number of items per cluster, shape (k,), counts above 0.
     squares
         Sum of the squared values of all items.
 
     Returns
     -------
     float or None
-        At most 1, possibly negative; ``None`` with fewer than two clusters, one item a cluster, or values all equal.
+        At most 1, possibly negative; ``None`` with fewer than two clusters, one item per cluster, or values all equal.
     """
     k, n = sums.size, float(counts.sum())
     if k < 2 or n <= k:
@@ -208,7 +208,7 @@ def icc_of_sums(sums: Floats, counts: Floats, squares: float) -> float | None:
 
 
 def intraclass_correlation(deltas: ArrayLike, clusters: NDArray[Any] | list[Any]) -> float | None:
-    """:func:`icc_of_sums` of one delta and one cluster key an item.
+    """:func:`icc_of_sums` of one delta and one cluster key per item.
 
     Raises
     ------

@@ -73,7 +73,7 @@ def prediction_powered(y: Floats, predicted: Floats, rest: Floats, weight: float
     """
     if y.size == 0 or y.size != predicted.size:
         raise UsageError(f"people: {y.size} labels for {predicted.size} answers; give one for each, and at least one")
-    mean_ci, point, classical = library()
+    mean_ci, point, classical = load_library()
     pooled = np.concatenate([predicted, rest])
     lam = weight
     if lam is None:
@@ -96,8 +96,8 @@ def _tuned(y: Floats, predicted: Floats, rest: Floats, pooled: Floats) -> float:
     return min(1.0, max(0.0, covariance / ((1 + y.size / rest.size) * variance)))
 
 
-def library() -> tuple[Any, Any, Any]:
-    """The functions of ppi-python that are used.
+def load_library() -> tuple[Any, Any, Any]:
+    """Return the functions of ppi-python that are used.
 
     Raises
     ------

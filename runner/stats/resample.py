@@ -77,7 +77,7 @@ def as_values(values: ArrayLike, name: str) -> Floats:
     except (TypeError, ValueError):
         raise UsageError(f"{name}: every value must be a number; drop items that have none before comparing") from None
     if array.ndim != 1:
-        raise UsageError(f"{name}: give one value an item in a flat list, not an array of shape {array.shape}")
+        raise UsageError(f"{name}: give one value per item in a flat list, not an array of shape {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         raise UsageError(
@@ -93,7 +93,7 @@ def cluster_codes(clusters: Sequence[Hashable] | NDArray[Any], n: int) -> tuple[
     Parameters
     ----------
     clusters
-        One key an item: all text, or all numbers.
+        One key per item: all text, or all numbers.
     n
         Number of items.
 
@@ -104,7 +104,7 @@ def cluster_codes(clusters: Sequence[Hashable] | NDArray[Any], n: int) -> tuple[
     """
     keys = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
     if len(keys) != n:
-        raise UsageError(f"clusters: {len(keys)} keys for {n} items; give one an item, in the same order")
+        raise UsageError(f"clusters: {len(keys)} keys for {n} items; give one per item, in the same order")
     try:
         known = list(dict.fromkeys(keys))
     except TypeError:
@@ -137,7 +137,7 @@ def reduce_clusters(
     deltas
         Shape (m, n), finite.
     clusters
-        One key an item, or ``None``.
+        One key per item, or ``None``.
     present
         Shape (m, n): which items a row has; all when ``None``. Only with clusters.
     """

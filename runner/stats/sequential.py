@@ -64,7 +64,7 @@ def is_decided(wins: int, losses: int, alpha: float = ALPHA) -> bool:
     UsageError
         For a negative count or an alpha outside 0 .. 1.
     """
-    return log_e_value(wins, losses) >= -math.log(_level(alpha))
+    return log_e_value(wins, losses) >= -math.log(_checked_alpha(alpha))
 
 
 def least_units(alpha: float = ALPHA) -> int:
@@ -75,14 +75,14 @@ def least_units(alpha: float = ALPHA) -> int:
     UsageError
         For an alpha outside 0 .. 1.
     """
-    _level(alpha)
+    _checked_alpha(alpha)
     units = 1
     while not is_decided(units, 0, alpha):
         units += 1
     return units
 
 
-def _level(alpha: float) -> float:
+def _checked_alpha(alpha: float) -> float:
     if not 0 < alpha < 1:
         raise UsageError(f"alpha: {alpha} must lie between 0 and 1 (0.05 is usual)")
     return alpha
@@ -132,12 +132,11 @@ class Crossing(Exportable):
 class SignWatch:
     """Watches paired items as they finish, by the sign of each cluster's summed deltas.
 
-    An independent unit is a cluster all of whose items are finished; with one item a cluster, an item. It is won or
-    lost by the sign of the sum of its deltas, a sum of 0 is no unit, and an item without a value (it failed in either
-    arm) never counts. Under the null each unit is as likely to be won as lost, whatever the others did. What decides is
-    the first time that E ≥ 1/α *and* the mean difference so far has the sign of wins − losses: clusters are to be won
-    by more than those that are lost, or the sign says nothing about the mean. The second condition can only make a
-    false decision rarer.
+    An independent unit is a cluster all of whose items are finished; with one item per cluster, an item. It is won or
+    lost by the sign of the sum of its deltas; a sum of 0 is neither. An item without a value (it failed in either arm)
+    never counts. Under the null each unit is as likely to be won as lost, whatever the others did. The comparison is
+    decided the first time that E ≥ 1/α *and* the mean difference so far has the sign of wins − losses: the sign alone
+    says nothing about the mean. The second condition can only make a false decision rarer.
 
     Parameters
     ----------
@@ -161,7 +160,7 @@ class SignWatch:
         self._seen = np.zeros(self._cluster.size, dtype=np.bool_)
         self._sum, self._valued = np.zeros(k), np.zeros(k, dtype=np.intp)
         self._frozen = np.zeros(k, dtype=np.bool_)
-        self._limit = -math.log(_level(alpha))
+        self._limit = -math.log(_checked_alpha(alpha))
         self._total = 0.0
         self._peak = 0.0
         self.wins = self.losses = self.ties = self.n = 0
@@ -183,7 +182,7 @@ class SignWatch:
         return math.exp(-self._peak)
 
     def add(self, item: int, delta: float) -> bool:
-        """Take in a finished item; return whether the comparison is decided, now or before.
+        """Add a finished item; return whether the comparison is decided, now or before.
 
         Parameters
         ----------

@@ -54,9 +54,9 @@ def pair_by_id(
     Parameters
     ----------
     ids_a, ids_b
-        One id an item, in any order; shapes (n,).
+        One id per item, in any order; shapes (n,).
     a, b
-        One value an item in each arm, in the unit that is to be compared; shapes (n,).
+        One value per item in each arm, in the unit that is to be compared; shapes (n,).
     clusters
         Id to cluster key; must have every id.
 
@@ -96,7 +96,7 @@ def pair_by_id(
 
 
 def majority_by_id(ids: Ids, repeats: Sequence[int], labels: Sequence[str]) -> dict[Hashable, str]:
-    """Majority label of each item from a long table with a line a repeat.
+    """Return the majority label of each item from a long table with one line per repeat.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def majority_by_id(ids: Ids, repeats: Sequence[int], labels: Sequence[str]) -> d
 
 
 def correct_by_id(majority: Mapping[Any, str]) -> dict[Any, float]:
-    """1 for CORRECT, else 0; items whose every repeat errored are left out, as an error is no answer."""
+    """Return 1 for CORRECT, else 0; an item whose every repeat errored is left out: it has no answer."""
     return {item: float(label == CORRECT) for item, label in majority.items() if label != ERROR}
 
 
@@ -135,9 +135,9 @@ def _table(ids: Ids, values: ArrayLike, name: str) -> dict[Hashable, float]:
     keys = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     found = as_values(values, name)
     if len(keys) != found.size:
-        raise UsageError(f"{name}: {len(keys)} ids for {found.size} values; give one id an item")
+        raise UsageError(f"{name}: {len(keys)} ids for {found.size} values; give one id per item")
     table = dict(zip(keys, found.tolist(), strict=True))
     if len(table) < len(keys):
         item, times = Counter(keys).most_common(1)[0]
-        raise UsageError(f"{name}: id {item!r} stands {times} times; keep one line an item, or take majorities first")
+        raise UsageError(f"{name}: id {item!r} stands {times} times; keep one line per item, or take majorities first")
     return table

@@ -16,7 +16,7 @@ from runner.config import Dataset, HarnessConfig, SliceConfig
 from runner.errors import UsageError
 from runner.harness import Harness, build
 from runner.score.lexical import is_abstention
-from runner.stats.allocation import shares
+from runner.stats.allocation import proportional_counts
 from runner.types import GOLD_EXCLUDED, Gold, Question, Scenario
 
 
@@ -101,11 +101,11 @@ def test_a_fact_survives_by_its_words() -> None:
 
 def test_categories_have_their_share_of_the_slice() -> None:
     """Sainte-Laguë by hand: a 10, c 10, a 3.3, c 3.3, then a, b and c at 2."""
-    assert shares({"a": 10, "b": 2, "c": 10}, 4) == {"a": 2, "b": 0, "c": 2}
-    assert shares({"a": 10, "b": 2, "c": 10}, 7) == {"a": 3, "b": 1, "c": 3}
-    assert shares({"a": 1, "b": 1}, 99) == {"a": 1, "b": 1}
-    assert shares({"a": 5}, 0) == {"a": 0}
-    grown = [shares({"a": 282, "b": 321, "c": 96, "d": 841}, total) for total in range(1541)]
+    assert proportional_counts({"a": 10, "b": 2, "c": 10}, 4) == {"a": 2, "b": 0, "c": 2}
+    assert proportional_counts({"a": 10, "b": 2, "c": 10}, 7) == {"a": 3, "b": 1, "c": 3}
+    assert proportional_counts({"a": 1, "b": 1}, 99) == {"a": 1, "b": 1}
+    assert proportional_counts({"a": 5}, 0) == {"a": 0}
+    grown = [proportional_counts({"a": 282, "b": 321, "c": 96, "d": 841}, total) for total in range(1541)]
     assert all(less[name] <= more[name] for less, more in pairwise(grown) for name in less)
     assert grown[200] == {"a": 37, "b": 42, "c": 12, "d": 109}  # 36.6, 41.7, 12.5, 109.2
 

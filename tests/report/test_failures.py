@@ -344,9 +344,9 @@ def test_runs_of_other_questions_do_not_move(tmp_path: Path) -> None:
     first = Missed(RunDir(one_of_each(tmp_path / "a")))
     rows = [answered(number, False, keys="k") for number in range(40, 44)]
     other = Missed(RunDir(write(tmp_path / "b", rows, [texts(row, "reader") for row in rows])))
-    assert first.moved(other) is None
+    assert first.transitions(other) is None
     recall = Missed(RunDir(write(tmp_path / "c", [searched(0, 1.0, 1.0)], [], axis="recall")))
-    assert first.moved(recall) is None
+    assert first.transitions(recall) is None
 
 
 # --- a real run -------------------------------------------------------------------------------------------------------

@@ -66,10 +66,10 @@ def test_tokens_that_nobody_told_are_unknown(tmp_path: Path) -> None:
     summary = summarise(run, instrument)
 
     def told(usage: Usage) -> str:
-        from runner.analysis.summary import spent
+        from runner.analysis.summary import stage_usage
 
         (line,) = [
-            x for x in footnotes(instrument, replace(summary, usage={"ask": spent(usage)})) if x.startswith("ask")
+            x for x in footnotes(instrument, replace(summary, usage={"ask": stage_usage(usage)})) if x.startswith("ask")
         ]
         return line
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.score.wording import alternatives, stands, tokens
+from runner.score.wording import alternatives, is_stated_in, tokens
 
 
 def holds(gold: str, *texts: str) -> bool:
-    return stands(alternatives([gold]), texts)
+    return is_stated_in(alternatives([gold]), texts)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_the_items_of_a_list_may_come_from_several_texts_and_a_part_may_not():
 def test_any_alternative_will_do():
     wanted = alternatives(["yes", "court reporter", "stenographer"])
     assert len(wanted) == 2
-    assert stands(wanted, ["a stenographer"])
-    assert not stands(wanted, ["yes"])
-    assert not stands((), ["anything"])
-    assert not stands(wanted, [])
+    assert is_stated_in(wanted, ["a stenographer"])
+    assert not is_stated_in(wanted, ["yes"])
+    assert not is_stated_in((), ["anything"])
+    assert not is_stated_in(wanted, [])
 
 
 def test_a_date_may_come_from_the_time_of_a_memory():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.stats.allocation import shares
+from runner.stats.allocation import proportional_counts
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from runner.stats.allocation import shares
     ],
 )
 def test_shares_by_divisors(counts: tuple[int, ...], sample: int, expected: tuple[int, ...]) -> None:
-    assert tuple(shares(dict(zip("abc", counts, strict=True)), sample).values()) == expected
+    assert tuple(proportional_counts(dict(zip("abc", counts, strict=True)), sample).values()) == expected

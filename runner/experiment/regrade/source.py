@@ -20,7 +20,7 @@ from runner.record import journal
 from runner.record.files import CensusCounts, Instrument, RunProvenance
 from runner.record.provenance import file_sha256
 from runner.record.rundir import RunDir, is_run, runs_under
-from runner.stats.allocation import drawn
+from runner.stats.allocation import stratified_sample
 from runner.types import INGEST_ERROR, NOT_SETTLED, OK, READER_ERROR, SEARCH_ERROR, Row, Texts
 
 # What a command line may say beside run.from: which judge, how much of it, and what it may cost.
@@ -182,8 +182,8 @@ def sample_ids(recorded: RecordedAnswers, size: int | None, seed: int) -> list[s
     """Question ids, sorted: all of the run, or a sample of those with an answer.
 
     Each category has its share of the run, so that figures over the sample speak of the run, and within it ids are
-    drawn (:func:`runner.stats.allocation.drawn`): runs that answered the same questions give the same sample, and a
-    larger sample holds every smaller one's share.
+    drawn (:func:`runner.stats.allocation.stratified_sample`): runs that answered the same questions give
+    the same sample, and a larger sample holds every smaller one's share.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def sample_ids(recorded: RecordedAnswers, size: int | None, seed: int) -> list[s
     strata: dict[str, list[str]] = {}
     for name in recorded.answered:
         strata.setdefault(recorded.rows[name].category, []).append(name)
-    return sorted(drawn(strata, size, seed))
+    return sorted(stratified_sample(strata, size, seed))
 
 
 def census_of(recorded: RecordedAnswers, ids: Sequence[str]) -> CensusCounts:

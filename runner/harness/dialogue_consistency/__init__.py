@@ -40,7 +40,7 @@ from runner.harness.dialogue_consistency.format import LABELS, Pair, find, pairs
 from runner.score.choice import nli
 from runner.score.lexical import is_abstention
 from runner.score.retrieval import profile, profile_metrics, ranked_sources
-from runner.stats.allocation import drawn
+from runner.stats.allocation import stratified_sample
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, LabelF1, Metric, Question, Scenario
 
 RULE: Final = "nli_label"
@@ -113,7 +113,7 @@ class DialogueConsistency(Published):
                 if len(facts) < 2:
                     unknown.add(text)
         total = sum(map(len, by_label.values()))
-        index.asked = drawn(by_label, self.settings.sample or total, self.settings.seed)
+        index.asked = stratified_sample(by_label, self.settings.sample or total, self.settings.seed)
         index.unknown = frozenset(unknown)
         index.premises = tuple(text for text in premises if text not in unknown)
         return index

@@ -36,7 +36,7 @@ from runner.harness.musique.format import COMPOSITIONS, HOPS, MusiqueRow, read_r
 from runner.harness.musique.score import GROUP_ANSWER_F1, METRICS, SUFFICIENCY, SUFFICIENT_F1, SUPPORT_F1, support_f1
 from runner.score.lexical import exact_match, is_abstention, token_f1
 from runner.score.retrieval import profile, profile_metrics, ranked_sources
-from runner.stats.allocation import drawn
+from runner.stats.allocation import stratified_sample
 from runner.types import ABSTAIN, CORRECT, WRONG, Event, Gold, Hit, Label, Question, Scenario
 
 PUBLISHED: Final = {
@@ -123,7 +123,7 @@ class MuSiQue(Published):
                 f"harness.settings.sample is {size}, and the data has {len(counts)} "
                 f"{'pairs' if self._full else 'questions'}; take fewer, or null for all"
             )
-        return drawn(by_hops, size, self.settings.seed)
+        return stratified_sample(by_hops, size, self.settings.seed)
 
     def scenarios(self) -> Iterator[Scenario]:
         return (self._scenario(row) for row in self._rows())

@@ -92,7 +92,7 @@ class Design(Exportable):
         return cls(int(counts.sum()), counts.size, counts, mode)
 
     def counts(self) -> Floats:
-        """Questions a cluster, shape (clusters,)."""
+        """Questions per cluster, shape (clusters,)."""
         if self.sizes is not None:
             return self.sizes
         base, more = divmod(self.n, self.clusters)

@@ -41,7 +41,7 @@ class Width(Exportable):
     verdict: Verdict
 
     @property
-    def reading(self) -> str:
+    def verdict_words(self) -> str:
         """The verdict in words."""
         told = self.verdict.verdict.upper() + (f" {self.verdict.reason}" if self.verdict.reason else "")
         return told + (", equivalent" if self.verdict.equivalent else "")

@@ -17,7 +17,7 @@ from runner.experiment.plan.regrade_forecast import forecast
 from runner.experiment.regrade.source import config_of_recorded, open_recorded, sample_ids
 from runner.record.provenance import answers_of
 from runner.record.rundir import RunDir
-from runner.stats.allocation import shares
+from runner.stats.allocation import proportional_counts
 from runner.types import Row
 from tests.support.answersets import by_rule, item, plain_items, rows_of, texts_of, write_source
 from tests.support.servers import Stub
@@ -326,7 +326,7 @@ def test_what_stands_in_for_an_arm(tmp_path: Path) -> None:
     ],
 )
 def test_shares_are_in_proportion(sizes: dict[str, int], total: int, dealt: dict[str, int]) -> None:
-    assert shares(sizes, total) == dealt
+    assert proportional_counts(sizes, total) == dealt
 
 
 def test_a_sample_is_seeded_sorted_and_of_what_has_an_answer(tmp_path: Path) -> None:

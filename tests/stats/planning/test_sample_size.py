@@ -165,7 +165,7 @@ def test_rows_of_a_table() -> None:
     assert passes.wins + passes.losses == 80
     assert rows["a gain of 5.0 points"].verdict.verdict == "pass"
     assert rows["a loss of 5.0 points"].verdict.verdict == "fail"
-    assert rows["a loss of 5.0 points"].reading == "FAIL"
+    assert rows["a loss of 5.0 points"].verdict_words == "FAIL"
 
 
 def test_readings_are_those_of_the_gate_itself() -> None:
