@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
@@ -70,7 +70,10 @@ def mask(text: str) -> str:
     whose name ends in KEY, TOKEN, SECRET, PASSWORD or CREDENTIALS or is named by a config (8 characters or more), as it
     is and as JSON or a URL would write it.
     """
-    own = tuple(sorted(set(_of_environment())))
+    return _mask(text, _of_environment())
+
+
+def _mask(text: str, own: tuple[str, ...]) -> str:
     if own:
         text = _any_of(own).sub(HIDDEN, text)
     text = _VALUE.sub(HIDDEN, text)
@@ -81,12 +84,16 @@ def mask(text: str) -> str:
 
 def masked(value: Any) -> Any:
     """Return a value of JSON with every text in it masked; unlike a masked document, it is always JSON again."""
+    return _masked(value, _of_environment())
+
+
+def _masked(value: Any, own: tuple[str, ...]) -> Any:
     if isinstance(value, str):
-        return mask(value)
+        return _mask(value, own)
     if isinstance(value, Mapping):
-        return {mask(key) if isinstance(key, str) else key: masked(item) for key, item in value.items()}
+        return {_mask(key, own) if isinstance(key, str) else key: _masked(item, own) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [masked(item) for item in value]
+        return [_masked(item, own) for item in value]
     return value
 
 
@@ -121,10 +128,11 @@ def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _of_environment() -> Iterable[str]:
-    for name, value in os.environ.items():
-        if (name in _named or name.upper().endswith(_VARIABLES)) and len(value.strip()) >= _SHORTEST:
-            yield value.strip()
+def _of_environment() -> tuple[str, ...]:
+    """Return the credentials of the environment as it is now, in order."""
+    named = (name for name in os.environ if name in _named or name.upper().endswith(_VARIABLES))
+    values = {os.environ.get(name, "").strip() for name in named}
+    return tuple(sorted(value for value in values if len(value) >= _SHORTEST))
 
 
 @lru_cache(maxsize=16)

@@ -14,10 +14,11 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.support.commands import ROOT as ROOT
-from tests.support.commands import CommandLine
+from tests.support.commands import CommandLine, trust_nobody
 from tests.support.commands import command_environment as command_environment
 
 os.environ["SSL_CERT_DIR"] = str(ROOT / "tests")  # has none: a client need not read 50 ms of certificates
+trust_nobody()  # nor those of a client that does not look there
 os.environ.pop("COLUMNS", None)  # xdist sets it in its workers; what is printed here is as wide as a pipe
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from pathlib import Path
@@ -17,6 +18,7 @@ from runner.errors import ConfigError
 from tests.conftest import ROOT
 
 CONF = ROOT / "conf"
+composed = functools.cache(compose)  # many heads name the same job
 FILES = sorted(path for path in CONF.rglob("*.yaml") if path.parent != CONF)
 
 
@@ -36,7 +38,7 @@ def test_heads_with_the_command_that_runs_it(file: Path, monkeypatch: pytest.Mon
     jobs = expand(words)
     assert jobs
     for job in jobs:
-        experiment = load(compose(job))
+        experiment = load(composed(tuple(job)))
         harnesses.build(experiment.harness)
         systems.build(experiment.arm)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from statsmodels.stats.proportion import proportion_confint
 
 from runner.calibration.rates import rates_of, tallies, tally, too_many_errors, wilson, youden
 
@@ -29,6 +28,8 @@ def test_nothing_has_no_rate() -> None:
 
 @pytest.mark.parametrize(("passed", "total"), [(0, 10), (10, 10), (163, 1540), (1, 1), (7, 20)])
 def test_wilson_against_statsmodels(passed: int, total: int) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     assert wilson(passed, total) == pytest.approx(proportion_confint(passed, total, 0.05, "wilson"))
 
 

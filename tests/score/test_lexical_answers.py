@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
-from sacrebleu.metrics import BLEU
 
 from runner.score.lexical import squad_tokens
 from runner.score.lexical_answers import SUFFIXES, lexical_scores, simplified_by_rule
@@ -60,6 +58,9 @@ def test_hand_values() -> None:
     [("she moved to oslo in may", "oslo in may"), ("red", "the boat is red"), ("two dogs and a cat", "two cats")],
 )
 def test_against_other_libraries(answer: str, gold: str) -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+    from sacrebleu.metrics import BLEU
+
     found = lexical_scores(answer, [gold], "x")
     rouge = RougeScorer(["rougeL"], use_stemmer=False).score(gold, answer)["rougeL"].fmeasure
     assert found["x_rouge_l"] == pytest.approx(rouge)

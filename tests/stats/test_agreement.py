@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from runner.errors import UsageError
 from runner.stats.agreement import (
@@ -70,6 +69,8 @@ def test_identical_share() -> None:
 
 
 def test_kappa_against_scikit_learn() -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     a = [C, W, C, C, A, W, W, C, C, A, W]
     b = [C, C, C, W, A, W, C, C, C, W, W]
     found = cohen_kappa(a, b)

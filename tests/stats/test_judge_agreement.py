@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.contingency_tables import mcnemar
 
 from runner.errors import UsageError
 from runner.stats.judge_agreement import disagreement
@@ -48,8 +49,20 @@ def test_nothing_in_common_is_no_number() -> None:
         disagreement([CORRECT], [])
 
 
-@given(st.lists(st.tuples(st.sampled_from([*LABELS, JUDGE_ERROR]), st.sampled_from([*LABELS, JUDGE_ERROR]))))
-def test_equals_the_libraries_and_swaps(pairs: list[tuple[str, str]]) -> None:
+@pytest.fixture(scope="module")
+def libraries() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Two functions whose import takes longer than an example may."""
+    from sklearn.metrics import cohen_kappa_score
+    from statsmodels.stats.contingency_tables import mcnemar
+
+    return cohen_kappa_score, mcnemar
+
+
+@given(pairs=st.lists(st.tuples(st.sampled_from([*LABELS, JUDGE_ERROR]), st.sampled_from([*LABELS, JUDGE_ERROR]))))
+def test_equals_the_libraries_and_swaps(
+    libraries: tuple[Callable[..., Any], Callable[..., Any]], pairs: list[tuple[str, str]]
+) -> None:
+    cohen_kappa_score, mcnemar = libraries
     left, right = [x for x, _ in pairs], [y for _, y in pairs]
     found, other = disagreement(left, right), disagreement(right, left)
     assert (found.only_reference, found.only_judge) == (other.only_judge, other.only_reference)

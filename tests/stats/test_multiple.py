@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from statsmodels.stats.multitest import multipletests
 
 from runner.errors import UsageError
 from runner.stats.multiple import benjamini_hochberg, holm, paired_wilcoxon
@@ -12,6 +11,8 @@ P = [0.01, 0.04, 0.03, 0.005, 0.5, 0.04, 1.0]
 
 @pytest.mark.parametrize(("ours", "name"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")])
 def test_against_statsmodels(ours, name) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     assert ours(P).tolist() == pytest.approx(multipletests(P, method=name)[1].tolist())
     assert ours([]).size == 0
     assert ours([0.2]).tolist() == [0.2]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 
-from runner.config import ArmConfig, conf_dir
+from runner.cli.run import compose
+from runner.config import ArmConfig, conf_dir, load
 from runner.system import build, find, names
 
 FILES = sorted((conf_dir() / "arm").glob("*.yaml"))
@@ -29,10 +29,9 @@ SHIPPED = {
 }
 
 
-def composed(path: Path, limit: int | None = 8, max_chars: int | None = 3000) -> ArmConfig:
-    whole = OmegaConf.create({"budget": {"limit": limit, "max_chars": max_chars}, "arm": OmegaConf.load(path)})
-    values: Any = OmegaConf.to_container(whole, resolve=True)
-    return ArmConfig.model_validate(values["arm"])
+@functools.cache
+def composed(path: Path) -> ArmConfig:
+    return load(compose([f"arm={path.stem}", "budget=top8"])).arm
 
 
 def test_the_arms_of_the_specification_are_there() -> None:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from tests.support.bridging import (
     store,
 )
 
-pytest.importorskip("mcp", reason="needs the extra 'mcp'")
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="needs the extra 'mcp'")
 
 
 def shipped(**settings: Any) -> ArmConfig:

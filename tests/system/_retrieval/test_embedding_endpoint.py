@@ -17,6 +17,7 @@ from runner.config import ArmConfig
 from runner.errors import ConfigError, EndpointUnusable, IngestError, ModelFault
 from runner.system import Opening, build
 from runner.types import Event, Query
+from tests.support.servers import closed_port
 
 WORDS = ("cat", "dog", "bird")
 EVENTS = [Event(id=word, text=f"a {word}") for word in WORDS]
@@ -125,11 +126,9 @@ def test_a_refused_key_ends_the_run(server: Server) -> None:
         search(arm(server.url))
 
 
-def test_nobody_listens(server: Server) -> None:
-    url = server.url
-    server.server_close()
+def test_nobody_listens() -> None:
     with pytest.raises(EndpointUnusable, match="cannot reach"):
-        search(arm(url))
+        search(arm(f"http://127.0.0.1:{closed_port()}/v1"))
 
 
 def test_a_key_that_is_not_set_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
