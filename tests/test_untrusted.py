@@ -68,7 +68,7 @@ def test_the_sweep_passes_as_long_as_nothing_is_damaged(sweep: Path, capsys: pyt
     ("change", "said"),
     [
         (lambda row: {**row, "label": "BANANA"}, "BANANA"),
-        (lambda row: {**row, "label": ""}, "none that a judge gives"),
+        (lambda row: {**row, "label": ""}, "not one that a judge gives"),
         (lambda row: {**row, "status": "fine"}, "'fine'"),
         (lambda row: {**row, "cluster": "one"}, "another cluster"),
         (lambda row: {**row, "category": "1"}, "another category"),

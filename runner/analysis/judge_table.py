@@ -21,7 +21,7 @@ from runner.record.instrument import UNKNOWN
 from runner.record.names import distinct_names
 from runner.record.provenance import answers_of, is_regraded
 from runner.record.rundir import RunDir
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 from runner.stats.clustered import Bounds
 from runner.stats.interval import TOO_FEW
 from runner.stats.judge_agreement import Disagreement, disagreement

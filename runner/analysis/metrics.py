@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from runner import harness as harnesses
 from runner.record.files import HarnessFacts
-from runner.score import labels, lexical_answers
+from runner.score import label_metrics, lexical_answers
 from runner.score.lexical import ANSWER_EM, ANSWER_F1, ROUGE_L_RECALL
 from runner.score.pairs import made_of_pairs
 from runner.score.retrieval import BEST_COS_RANK, SOURCES_PER_HIT, profile_metrics
 from runner.types import LabelF1, Metric, PairProduct
 
-RUNNERS: Final = (*labels.METRICS, SOURCES_PER_HIT, *lexical_answers.METRICS)  # measured of every benchmark
+RUNNERS: Final = (*label_metrics.METRICS, SOURCES_PER_HIT, *lexical_answers.METRICS)  # measured of every benchmark
 
 
 class Metrics:
@@ -69,7 +69,7 @@ class Metrics:
         strange = any(_find(self._known, name) is None for name in measured)
         more = catalogue().values() if strange else ()
         every = (*self._known.values(), *(metric for metric in more if metric.name not in self._known))
-        ordered = [metric for metric in labels.METRICS if metric.shown == axis]
+        ordered = [metric for metric in label_metrics.METRICS if metric.shown == axis]
         theirs = [metric for metric in every if metric not in RUNNERS]
         ordered += [metric for metric in theirs if metric.shown == axis]
         ordered += [metric for metric in lexical_answers.METRICS if metric.shown == axis]

@@ -127,7 +127,7 @@ class Missed:
             strange = next((name for name in rows.labels if name and name not in LABELS), None)
             if strange is not None:
                 raise RecordError(
-                    f"{self._run.rows_path}: the label {strange!r} is none that a judge gives; run it again"
+                    f"{self._run.rows_path}: the label {strange!r} is not one that a judge gives; run it again"
                 )
             kinds = [RIGHT if name == CORRECT else UNKNOWN if name else UNMEASURED for name in rows.labels]
             outcome = np.array([_CODE[kind] for kind in kinds], dtype=np.int8)[rows.label]
@@ -172,9 +172,9 @@ class Missed:
         if not self.accuracy:
             return stage_of_recall(texts, self.k)
         # A system that answers by itself and does not say what it read has no digest of keys.
-        told = not self._rows.retrieval[at].startswith(b":")
+        known = not self._rows.retrieval[at].startswith(b":")
         lost = not texts.hits and texts.id in self._lost
-        return stage_of_answer(texts, told=told, lost=lost)
+        return stage_of_answer(texts, reading_known=known, lost=lost)
 
     @cached_property
     def _lost(self) -> frozenset[str]:
@@ -182,7 +182,7 @@ class Missed:
         flagged = journal.read(self._run.rows_path, _Flagged)
         return frozenset(row.id for row in flagged if NO_SOURCE_OF_TRUTH in row.flags)
 
-    # --- what is told ----------------------------------------------------------------------------------------------
+    # --- figures ---------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._missed))

@@ -17,7 +17,7 @@ from runner.record import journal
 from runner.record.files import Figures, Group, IngestTotals, Instrument, StageUsage
 from runner.record.rundir import RunDir
 from runner.record.usage import add
-from runner.score.labels import accuracy, label_f1
+from runner.score.label_metrics import accuracy, label_f1
 from runner.score.pairs import PAIRS, pair_scores
 from runner.score.retrieval import SOURCES_PER_HIT
 from runner.stats.agreement import identical_share

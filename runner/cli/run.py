@@ -31,7 +31,7 @@ from runner.cli._words import directories, hydra_flags, own_folders, rewriting
 from runner.config import cache_dir, conf_dir
 from runner.errors import ConfigError, RecordError, RunnerError, UsageError
 from runner.record.rundir import RunDir
-from runner.record.sweepdir import Job, write_plan
+from runner.record.sweepdir import PlannedJob, write_plan
 from runner.safe import mask
 
 # What composing a config can raise: a wrong override, a wrong interpolation, a file that is not YAML or not text.
@@ -65,7 +65,7 @@ class SweepMemory(Callback):
             words += [str(word) for word in raw["overrides"]["task"]]
             parsed = OverridesParser.create().parse_overrides(words)
             batches = BasicSweeper.split_arguments(parsed, None)
-            jobs = [Job(number, list(words)) for number, words in enumerate(batches[0])]
+            jobs = [PlannedJob(number, list(words)) for number, words in enumerate(batches[0])]
         with contextlib.suppress(OSError):  # the sweeper meets the same folder next, which reports the error
             write_plan(sweep_dir, jobs, hydra_flags.config_dirs(sys.argv[1:]), cache_dir())
 

@@ -20,7 +20,7 @@ from runner.record.columns import Columns, columns
 from runner.record.compare import compare
 from runner.record.files import Instrument
 from runner.record.rundir import RunDir
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 from runner.stats.sequential import ALPHA, SignWatch, least_units
 from runner.types import CORRECT, OK, Row
 

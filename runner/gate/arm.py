@@ -16,7 +16,7 @@ from runner.gate import question_pairs
 from runner.record.columns import Columns, columns
 from runner.record.files import Figures, Instrument
 from runner.record.rundir import RunDir
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 from runner.types import LABELS
 
 PUBLISHED: Final = "published_"  # prefix of a metric against the gold as published, where a patch changed it
@@ -219,7 +219,8 @@ def _check_shares(run: RunDir, metrics: Metrics, name: str, data: Columns) -> No
         declared = metrics.find(name)
         if declared is not None and declared.share:
             raise RecordError(
-                f"{run.rows_path}: {name} lies outside 0 .. 1; it is no share, or the record is damaged: run it again"
+                f"{run.rows_path}: {name} lies outside 0 .. 1; it is not a share, or the record is "
+                f"damaged: run it again"
             )
         raise UsageError(
             f"gate.metric={name}: its values in {run.path.name} lie outside 0 .. 1, and a gate compares shares; {shown}"
@@ -244,4 +245,4 @@ def _check_slice(run: RunDir, instrument: Instrument, data: Columns) -> None:
             if name not in LABELS and (data.ok & (data.label == code)).any()
         ]
         if strange:
-            raise RecordError(f"{run.rows_path}: the label '{strange[0]}' is none that a judge gives: run it again")
+            raise RecordError(f"{run.rows_path}: the label '{strange[0]}' is not one that a judge gives: run it again")

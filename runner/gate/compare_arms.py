@@ -15,7 +15,7 @@ from runner.gate.early_stop import not_watched, replay_watch, restricted_to
 from runner.gate.refusals import bounds, conclude, too_many_lost
 from runner.record.compare import Comparability, drift
 from runner.record.compare import compare as compare_records
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 from runner.stats.multiple import benjamini_hochberg, paired_wilcoxon, unit_means
 from runner.stats.paired import judge_many
 

@@ -16,7 +16,7 @@ from runner.errors import Refused, UsageError
 from runner.gate import human_labels
 from runner.gate.arm import Arm
 from runner.gate.comparison import AT_RANDOM, INDEPENDENT, Comparison, HumanCheck, JudgeAgainstPeople
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 from runner.stats.agreement import cohen_kappa
 from runner.stats.clustered import Bounds
 from runner.stats.interval import TOO_FEW
@@ -58,7 +58,7 @@ def add_human_check(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]]
         for pair in pairs:
             if pair.metric != ACCURACY:
                 raise UsageError(
-                    f"gate.human: {pair.metric} is no label of an answer; leave it out, or gate on answers"
+                    f"gate.human: {pair.metric} is not a label of an answer; leave it out, or gate on answers"
                 )
             if pair.verdict is not None:
                 a, b = named[pair.a], named[pair.b]

@@ -45,7 +45,7 @@ def read(path: Path) -> list[HumanLabel]:
     where = f"gate.human={path}"
     try:
         if (path.exists() and not path.is_file()) or path.stat().st_size > _LARGEST:
-            raise UsageError(f"{where}: is no CSV file of labels; give one with the columns id, arm, label")
+            raise UsageError(f"{where}: not a CSV file of labels; give one with the columns id, arm, label")
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise UsageError(f"{where}: no such file; give a CSV with the columns id, arm, label") from None
@@ -82,8 +82,8 @@ def _labels(where: str, text: str) -> Iterator[HumanLabel]:
         label = _WORDS.get(said.lower())
         if label is None:
             raise UsageError(
-                f"{where}, line {line}: '{said[:40]}' is no label; there are CORRECT, WRONG and ABSTAIN, 1 and 0, true "
-                f"and false, yes and no"
+                f"{where}, line {line}: '{said[:40]}' is not a label; there are CORRECT, WRONG and ABSTAIN, 1 and 0, "
+                f"true and false, yes and no"
             )
         if not item or not arm:
             raise UsageError(f"{where}, line {line}: the {'id' if not item else 'arm'} is empty")

@@ -14,7 +14,7 @@ from runner.errors import Refused, UsageError
 from runner.gate.arm import Arm
 from runner.gate.comparison import Comparison, Correction, JudgeCorrection
 from runner.record.instrument import UNKNOWN, WHY, mismatches, rows_named
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 from runner.stats.judge_error import (
     JudgeRates,
     correct_for_judge,
@@ -49,7 +49,7 @@ def add_judge_correction(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparis
         for pair in pairs:
             if pair.metric != ACCURACY:
                 raise UsageError(
-                    f"gate.calibration: {pair.metric} is no judge's label; leave it out, or gate on answers"
+                    f"gate.calibration: {pair.metric} is not a judge's label; leave it out, or gate on answers"
                 )
             if pair.verdict is not None and pair.verdict.n:  # else the arms do not compare, and that is told
                 a, b = named[pair.a], named[pair.b]

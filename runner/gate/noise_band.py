@@ -29,7 +29,7 @@ def resolve_band(settings: GateConfig, arms: Sequence[Arm]) -> tuple[GateConfig,
     UsageError
         When the directory holds no A/A pair.
     Refused
-        When the pair was measured on other questions or with another instrument, is not finished, or is no evidence
+        When the pair was measured on other questions or with another instrument, is not finished, or says nothing
         (:func:`runner.stats.verdict.band_from_null`).
     """
     if settings.band_source is None:
@@ -53,7 +53,7 @@ def resolve_band(settings: GateConfig, arms: Sequence[Arm]) -> tuple[GateConfig,
             other.append(differs)
         elif pair.null_band is None:
             why = pair.notes[-1] if pair.outcome == "null" and pair.notes else pair.reason
-            raise Refused(f"{where}: the A/A pair {a.name} and {b.name} is no measure of noise: {why}")
+            raise Refused(f"{where}: the A/A pair {a.name} and {b.name} does not measure noise: {why}")
         else:
             bands[f"{a.name} and {b.name}"] = pair.null_band * 100
     if bands:

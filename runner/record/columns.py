@@ -111,7 +111,7 @@ class _Statuses(dict[str, int]):
     """Positions in ``types.STATUSES``; any other word is damage."""
 
     def __missing__(self, name: str) -> int:
-        raise RecordError(f"rows.jsonl: the status '{name}' is none that this version knows; run it again")
+        raise RecordError(f"rows.jsonl: this version does not know the status '{name}'; run it again")
 
 
 def columns(run: RunDir, metrics: Sequence[str]) -> Columns:

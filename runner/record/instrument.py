@@ -79,7 +79,7 @@ def rows_named(words: Iterable[str]) -> list[str]:
         if not found:
             known = [*GROUPS, *WHY]
             raise UsageError(
-                f"'{word}' is no row of the instrument{did_you_mean(word, known)}; there are {', '.join(known)}"
+                f"'{word}' is not a row of the instrument{did_you_mean(word, known)}; there are {', '.join(known)}"
             )
         rows += found
     return list(dict.fromkeys(rows))

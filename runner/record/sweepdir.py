@@ -22,7 +22,7 @@ _BENIGN: Final = ("run.concurrency", "run.scenarios_in_flight", "run.max_usd", "
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedJob:
     """One job of a sweep: its number and the overrides that make it."""
 
     number: int
@@ -33,11 +33,11 @@ class Job:
 class Plan:
     """The jobs that a sweep was to run. ``jobs`` is ``None`` under a sweeper that decides as it goes."""
 
-    jobs: list[Job] | None
+    jobs: list[PlannedJob] | None
     config_folders: list[Path] = field(default_factory=list)
 
 
-def write_plan(path: Path, jobs: Sequence[Job] | None, config_folders: Sequence[Path], cache: Path) -> None:
+def write_plan(path: Path, jobs: Sequence[PlannedJob] | None, config_folders: Sequence[Path], cache: Path) -> None:
     """Write a sweep's jobs down before the first one starts, sealed with the key that lies in ``cache``.
 
     Raises
@@ -78,7 +78,9 @@ def read_plan(path: Path) -> Plan:
         raise RecordError(f"{path / PLAN}: format {value.get('format')!r}, this version reads format {FORMAT}")
     try:
         jobs = value["jobs"]
-        listed = None if jobs is None else [Job(int(j["number"]), [str(w) for w in j["overrides"]]) for j in jobs]
+        listed = (
+            None if jobs is None else [PlannedJob(int(j["number"]), [str(w) for w in j["overrides"]]) for j in jobs]
+        )
         folders = [str(folder) for folder in value.get("config_folders", [])]
         if any("\0" in folder for folder in folders):
             raise ValueError

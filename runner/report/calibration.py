@@ -70,9 +70,9 @@ def _share(value: float | None, pattern: str) -> str:
 def _lines(made: Calibration) -> list[tuple[str, str]]:
     lines = []
     for wrong, item in made.youden.items():
-        told = f"J = TPR − FPR with {WORDS[wrong].partition(', ')[2]} wrong answers: {item.j:+.3f} ({item.low:+.3f} .. "
-        told += f"{item.high:+.3f})"
-        lines.append((told + ("; the judge carries no information" if item.j <= 0 else ""), ""))
+        line = f"J = TPR − FPR with {WORDS[wrong].partition(', ')[2]} wrong answers: {item.j:+.3f} ({item.low:+.3f} .. "
+        line += f"{item.high:+.3f})"
+        lines.append((line + ("; the judge carries no information" if item.j <= 0 else ""), ""))
     if made.fakes:
         lines.append((f"FAKE: {', '.join(made.fakes)}: a first look, never a calibration of anything", "bold red"))
     if made.state != COMPLETE:
@@ -82,11 +82,11 @@ def _lines(made: Calibration) -> list[tuple[str, str]]:
         lines.append(
             (f"no {' and no '.join(missing)} answer: rates are told, a gate corrects nothing with them", "yellow")
         )
-    lines += [(line, "dim") for line in _about(made)]
+    lines += [(line, "dim") for line in _origin_lines(made)]
     return lines
 
 
-def _about(made: Calibration) -> list[str]:
+def _origin_lines(made: Calibration) -> list[str]:
     lines = []
     wording = made.wording
     if wording.by == "reader":
@@ -103,7 +103,9 @@ def _about(made: Calibration) -> list[str]:
     if made.left_out:
         lines.append("left out: " + ", ".join(f"{n} {reason}" for reason, n in made.left_out.items()))
     if made.eligible and made.asked and sum(made.eligible.values()) < made.asked:
-        lines.append(f"{made.asked} probes a kind were asked for; the slice holds {sum(made.eligible.values())} items")
+        lines.append(
+            f"{made.asked} probes of each kind were asked for; the slice holds {sum(made.eligible.values())} items"
+        )
     for role, spent in made.usage.items():
         cost = "unknown price" if isinstance(spent.usd, str) else f"${spent.usd:.4f}"
         tokens = f"{spent.input_tokens:,} in and {spent.output_tokens:,} out tokens ({spent.tokens})"

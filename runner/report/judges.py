@@ -14,7 +14,7 @@ from runner.experiment.regrade import Regrade
 from runner.harness._base.report import figure
 from runner.record.rundir import RunDir
 from runner.report.console import counted, text
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 
 
 def headline(ready: Regrade, where: str) -> str:

@@ -91,15 +91,15 @@ def stage_of_recall(texts: Texts, k: int | None = None) -> Failure:
     return Failure(RETRIEVAL_RANKING, _missed(evidence, texts))
 
 
-def stage_of_answer(texts: Texts, *, told: bool = True, lost: bool = False) -> Failure:
+def stage_of_answer(texts: Texts, *, reading_known: bool = True, lost: bool = False) -> Failure:
     """Return the stage of a question that was answered wrong, or with a refusal where an answer was to be had.
 
     Parameters
     ----------
     texts
         What is recorded of the question; ``evidence=None`` and ``stored=None`` where the record does not tell.
-    told
-        Whether the hits are known: a system that answers by itself need not say what it read.
+    reading_known
+        Whether the record says what was read: a system that answers by itself need not say it.
     lost
         The system kept nothing that survived the loss of its index.
     """
@@ -108,7 +108,7 @@ def stage_of_answer(texts: Texts, *, told: bool = True, lost: bool = False) -> F
     if lost:
         return Failure(EXTRACTION, "nothing that was stored survived the loss of the index")
     wanted, evidence = alternatives(texts.gold.answers), evidence_of(texts)
-    if not (told or texts.hits or texts.context):
+    if not (reading_known or texts.hits or texts.context):
         if evidence and _never_stored(evidence, texts.stored):
             return Failure(EXTRACTION, f"nothing in the store was made from {_listed(evidence)}")
         return Failure(UNKNOWN, "what it read for the answer is not recorded")

@@ -18,7 +18,7 @@ PASS; +13.3 pp; 95% CI +5.0 .. +21.7 pp (percentile); n = 60, 60 clusters, 8 dis
 ``verdict``               pass, fail or unresolved, and why; the null band
 ``paired``                :func:`~runner.stats.paired.judge_pairs`: all of the above for two arms in one call
 ``paired_row``            one row of that call
-``tables``                long tables to paired arrays, strict about ids and repeats
+``long_table``            long tables to paired arrays, strict about ids and repeats
 ``agreement``             majority labels, flip rate, kappa, accuracy and what errors could change
 ``judge_agreement``       two judges of the same answers: agreement, and which accepts what the other does not
 ``power``                 sample size, minimum detectable effect, design effect, intraclass correlation
@@ -46,9 +46,9 @@ _WHERE: Final = {
     "bootstrap_many": "bootstrap",
     "judge_pairs": "paired",
     "judge_many": "paired",
-    "pair_by_id": "tables",
-    "majority_by_id": "tables",
-    "correct_by_id": "tables",
+    "pair_by_id": "long_table",
+    "majority_by_id": "long_table",
+    "correct_by_id": "long_table",
     "band_from_null": "verdict",
     "cr3_interval": "clustered",
     "sign_flip_test": "clustered",

@@ -123,7 +123,7 @@ def correct_for_judge(mean: float, low: float, high: float, rates: JudgeRates) -
         When the three numbers are not finite and in order.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low <= mean <= high):
-        raise UsageError(f"calibration: {low} .. {high} is no interval about {mean}")
+        raise UsageError(f"calibration: {low} .. {high} is not an interval about {mean}")
     j, noise = rates.j, math.sqrt(rates.var_j)
     if j <= 0:
         return Corrected(mean, low, high, j, JUDGE_UNINFORMATIVE)

@@ -23,7 +23,7 @@ from runner.early_stop.watch import begin_watch, contradictions, watch_against
 from runner.gate import Comparison, compare
 from runner.gate.sweep import gate
 from runner.record.rundir import RunDir
-from runner.record.sweepdir import Job, write_plan
+from runner.record.sweepdir import PlannedJob, write_plan
 from runner.types import Row
 from tests.support.commands import CommandLine, command_environment
 from tests.support.recorded import answered, arm_config, failed, write_run
@@ -256,7 +256,7 @@ def recorded(folder: Path, names: str, **config: Any) -> None:
     for number, name in enumerate(names):
         if name != "-":
             write_run(folder / f"{number}-{name}", base, arm=arm_config(name), config=config)
-    write_plan(folder, [Job(n, [f"+arm={name}"]) for n, name in enumerate(names)], [], folder / "cache")
+    write_plan(folder, [PlannedJob(n, [f"+arm={name}"]) for n, name in enumerate(names)], [], folder / "cache")
 
 
 def against(folder: Path, name: str) -> str:

@@ -204,9 +204,9 @@ def test_too_few_are_refused_and_say_why(tmp_path: Path) -> None:
         ("id,arm,label,arm\n", "the column 'arm' stands twice"),
         ("id,arm,label\n", "holds no label"),
         ("id,arm,label\n\n,,\n", "holds no label"),
-        ("id,arm,label\nc0/0,a,MAYBE\n", "line 2: 'MAYBE' is no label"),
-        ("id,arm,label\nc0/0,a,2\n", "line 2: '2' is no label"),
-        ("id,arm,label\nc0/0,a,\n", "line 2: '' is no label"),
+        ("id,arm,label\nc0/0,a,MAYBE\n", "line 2: 'MAYBE' is not a label"),
+        ("id,arm,label\nc0/0,a,2\n", "line 2: '2' is not a label"),
+        ("id,arm,label\nc0/0,a,\n", "line 2: '' is not a label"),
         ("id,arm,label\nc0/0,a,1,x\n", "line 2: 4 values, and the header has 3"),
         ("id,arm,label\n,a,1\n", "line 2: the id is empty"),
         ("id,arm,label\nc0/0,a,1\nc1/1,a,1\nc0/0,a,1\n", "line 4: 'c0/0' of a is labelled twice"),
@@ -230,7 +230,7 @@ def test_a_file_that_is_none_is_one_clear_line(tmp_path: Path, text: str, said: 
 def test_no_file_bytes_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         told(tmp_path, tmp_path / "nowhere.csv")
-    with pytest.raises(UsageError, match="is no CSV file"):
+    with pytest.raises(UsageError, match="not a CSV file"):
         told(tmp_path, tmp_path)
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="not UTF-8"):
@@ -264,5 +264,5 @@ def test_it_is_about_answers(tmp_path: Path) -> None:
         write_run(tmp_path / f"{place}-{'ab'[place]}", rows, arm=arm_config("ab"[place]), axis="recall")
     path = tmp_path / "labels.csv"
     path.write_text("id,arm,label\nc0/0,a,1\n")
-    with pytest.raises(UsageError, match=r"recall@10 is no label"):
+    with pytest.raises(UsageError, match=r"recall@10 is not a label"):
         told(tmp_path, path)

@@ -158,7 +158,7 @@ def test_it_corrects_labels_and_nothing_else(tmp_path: Path) -> None:
     rows = [answered(n, True, keys=str(n), metrics={"recall@10": n % 2}) for n in range(20)]
     for name in "ab":
         write_run(tmp_path / name, rows, arm=arm_config(name), axis="recall")
-    with pytest.raises(UsageError, match=r"recall@10 is no judge's label"):
+    with pytest.raises(UsageError, match=r"recall@10 is not a judge's label"):
         told(tmp_path, calibration())
 
 

@@ -531,7 +531,7 @@ def test_a_person_declares_what_a_record_does_not_know(tmp_path: Path) -> None:
     assert pair.outcome in ("pass", "fail", "unresolved")
     assert pair.to_dict()["declared_same"] == ["judge.model", "judge.rubric"]
     assert any("declared to be the same by a person" in note for note in pair.notes)
-    with pytest.raises(UsageError, match="'juge' is no row of the instrument"):
+    with pytest.raises(UsageError, match="'juge' is not a row of the instrument"):
         gate([tmp_path], {"same": ["juge"]})
 
 

@@ -250,7 +250,9 @@ def test_damage_is_one_line_and_nothing_before_it(tmp_path: Path, capsys: pytest
         assert len(lines) == 1
         assert "texts.jsonl:8: not a line that this version wrote" in lines[0]
     rows = [answered(0, False, label="BANANA")]
-    assert "'BANANA' is none that a judge gives" in told(capsys, write(tmp_path / "b", rows, []), "--failures", code=1)
+    assert "'BANANA' is not one that a judge gives" in told(
+        capsys, write(tmp_path / "b", rows, []), "--failures", code=1
+    )
 
 
 def test_recorded_text_is_not_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -259,15 +259,15 @@ def test_hits_that_name_no_events():
 
 
 def test_a_context_without_hits_is_read_as_one():
-    assert stage(record(context="he is a court reporter"), told=False) == READER
-    assert stage(record(context="he has a job"), told=False) == UNKNOWN
+    assert stage(record(context="he is a court reporter"), reading_known=False) == READER
+    assert stage(record(context="he has a job"), reading_known=False) == UNKNOWN
 
 
 def test_a_system_that_does_not_say_what_it_read():
-    got = stage_of_answer(record(), told=False)
+    got = stage_of_answer(record(), reading_known=False)
     assert (got.stage, got.why) == (UNKNOWN, "what it read for the answer is not recorded")
-    assert stage(record(stored=()), told=False) == EXTRACTION
-    assert stage(record(hit("e1")), told=False) == READER
+    assert stage(record(stored=()), reading_known=False) == EXTRACTION
+    assert stage(record(hit("e1")), reading_known=False) == READER
 
 
 def test_a_record_without_raw_events():
@@ -344,7 +344,7 @@ def records(draw) -> Texts:
 @settings(deadline=None)
 @given(records(), st.booleans(), st.none() | st.integers(1, 5))
 def test_one_known_stage_and_one_sentence(texts: Texts, told: bool, k: int | None):
-    for got in (stage_of_answer(texts, told=told), stage_of_recall(texts, k)):
+    for got in (stage_of_answer(texts, reading_known=told), stage_of_recall(texts, k)):
         assert got.stage in STAGES
         assert got.why
         assert "\n" not in got.why

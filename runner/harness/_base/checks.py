@@ -16,7 +16,7 @@ from runner.types import Event, Gold, Question, Scenario
 _HOME: Final = Path(__file__).resolve().parents[1]
 
 
-class Benchmark(Protocol):
+class HarnessDeclarations(Protocol):
     """The part of a harness that its scenarios are checked against."""
 
     categories: ClassVar[Mapping[str, str]]
@@ -27,7 +27,7 @@ class Benchmark(Protocol):
     def read(self) -> Iterator[Scenario]: ...
 
 
-def checked_scenarios(harness: Benchmark) -> Iterator[Scenario]:
+def checked_scenarios(harness: HarnessDeclarations) -> Iterator[Scenario]:
     """Yield every scenario of a benchmark, checked.
 
     Raises
@@ -64,7 +64,7 @@ def checked_scenarios(harness: Benchmark) -> Iterator[Scenario]:
         raise DatasetError(f"the data is not understood ({type(error).__name__}: {reason}{where})") from error
 
 
-def scenario_problem(harness: Benchmark, scenario: Scenario) -> str | None:
+def scenario_problem(harness: HarnessDeclarations, scenario: Scenario) -> str | None:
     """Return the first problem of a scenario that would break something downstream; ``None`` when there is none."""
     ids: set[str] = set()
     last: datetime | None = None
@@ -94,7 +94,7 @@ def scenario_problem(harness: Benchmark, scenario: Scenario) -> str | None:
     return None
 
 
-def _question_problem(harness: Benchmark, question: Question, ids: set[str], existing: bool) -> str | None:
+def _question_problem(harness: HarnessDeclarations, question: Question, ids: set[str], existing: bool) -> str | None:
     gold: Any = question.gold
     now: Any = question.now
     if not isinstance(gold, Gold):

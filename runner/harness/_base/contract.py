@@ -13,7 +13,7 @@ from runner.harness._base.faults import faults_of
 from runner.harness._base.gold_patches import PatchReport
 from runner.harness._base.report import Line, Table
 from runner.harness._base.slices import Census, census_of, sliced
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 from runner.types import Hit, Label, Metric, Question, Scenario
 
 if TYPE_CHECKING:

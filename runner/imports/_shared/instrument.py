@@ -21,7 +21,7 @@ from runner.record import instrument as instruments
 from runner.record.files import CensusCounts, HarnessFacts, Instrument
 from runner.record.id_set import IdSet
 from runner.record.rundir import FORMAT
-from runner.score.labels import ACCURACY
+from runner.score.label_metrics import ACCURACY
 
 IMPORTED: Final = "imported"  # a system, a provider, and the name of a benchmark that no format tells
 _TOLD: Final = ("name", "synthetic", "cluster", "categories", "comparable", "headline")  # of a harness, by results
