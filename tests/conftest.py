@@ -22,6 +22,14 @@ trust_nobody()  # nor those of a client that does not look there
 os.environ.pop("COLUMNS", None)  # xdist sets it in its workers; what is printed here is as wide as a pipe
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give every file to one worker, so that what its tests share is made once; the long files come first."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
+
+
 def pytest_collection_finish() -> None:
     """Take what is imported and collected out of every later garbage collection."""
     gc.collect()
