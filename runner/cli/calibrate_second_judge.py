@@ -63,8 +63,8 @@ def main(argv: list[str]) -> int:
     # With --json nothing but JSON goes to standard output.
     with contextlib.redirect_stdout(sys.stderr) if words.as_json else contextlib.nullcontext():
         code = runs.main(rewriting.rewritten(line))
-    told = _show(into, sources, words.as_json)
-    return code or told
+    shown = _show(into, sources, words.as_json)
+    return code or shown
 
 
 def _show(into: Path, sources: list[RunDir], as_json: bool) -> int:
@@ -72,23 +72,23 @@ def _show(into: Path, sources: list[RunDir], as_json: bool) -> int:
     from runner.report.console import console
     from runner.report.judges import judge_tables
 
-    found: list[Any] = []
-    told: list[dict[str, Any]] = []
+    tables: list[Any] = []
+    records: list[dict[str, Any]] = []
     graded = {run.path.name.split("-", 1)[0]: run for run in runs_under(into)} if into.is_dir() else {}
     for number, source in enumerate(sources):
         run = graded.get(str(number))
         if run is None or not run.rows_path.is_file() or not run.rows_path.stat().st_size:
             continue
         table = judge_table([source, run], source.path.name)
-        found.append(table)
-        told.append({"source": str(source.path), "run": str(run.path), **table.to_dict()})
-    if found:
-        RunDir(into).write_json(_RESULT, told)
+        tables.append(table)
+        records.append({"source": str(source.path), "run": str(run.path), **table.to_dict()})
+    if tables:
+        RunDir(into).write_json(_RESULT, records)
     if as_json:
-        print(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
-    elif found:
-        console().print(judge_tables(found))
-    return 0 if len(found) == len(sources) else 1
+        print(json.dumps(records, indent=2, ensure_ascii=False, allow_nan=False))
+    elif tables:
+        console().print(judge_tables(tables))
+    return 0 if len(tables) == len(sources) else 1
 
 
 def _parsed(argv: list[str]) -> _Words:

@@ -47,23 +47,23 @@ def recorded(places: Sequence[Path], arm: str | None = None) -> Recorded:
     Parameters
     ----------
     arm
-        Which arm against the baseline; the first one that compares when ``None``.
+        The arm that is compared with the baseline; the first that compares when ``None``.
 
     Raises
     ------
     UsageError
-        When a place holds no run, no such arm, or no pair that says anything.
+        When a place holds no run, no such arm, or no pair that can be compared.
     """
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{place}: no such directory; give a recorded run or a sweep")
     if len(places) == 1 and is_run(places[0]):
         return _single(RunDir(places[0]), arm)
-    told = gate(places, _changes(places))
+    verdicts = gate(places, _changes(places))
     where = ", ".join(place.name or str(place) for place in places)
-    pairs = [(group.arms, pair) for group in told.groups for pair in group.comparisons]
+    pairs = [(group.arms, pair) for group in verdicts.groups for pair in group.comparisons]
     if not pairs:
-        raise UsageError(f"{where}: holds no pair of arms ({_why_no_pair(told)})")
+        raise UsageError(f"{where}: holds no pair of arms ({_why_no_pair(verdicts)})")
     if arm is not None:
         named = [(arms, pair) for arms, pair in pairs if arm in (pair.b, pair.b.split(" [")[0])]
         if not named:
@@ -76,7 +76,7 @@ def recorded(places: Sequence[Path], arm: str | None = None) -> Recorded:
         why = first.reason if first.reason.startswith(first.b) else f"{first.b}: {first.reason}"
         raise UsageError(f"{where}: no pair says anything: {why}")
     usable.sort(key=lambda item: item[1].outcome == "null")  # a real pair before an A/A one; else as recorded
-    return _pair(*usable[0], told.settings, where, [pair for _, pair in usable[1:]] if arm is None else [])
+    return _pair(*usable[0], verdicts.settings, where, [pair for _, pair in usable[1:]] if arm is None else [])
 
 
 def _changes(places: Sequence[Path]) -> dict[str, float]:
@@ -86,8 +86,8 @@ def _changes(places: Sequence[Path]) -> dict[str, float]:
     return {"band": 4.0} if measured else {}
 
 
-def _why_no_pair(told: SweepVerdict) -> str:
-    return "; ".join(f"{name}: {reason}" for name, reason in told.failed) or "a sweep of one arm"
+def _why_no_pair(verdicts: SweepVerdict) -> str:
+    return "; ".join(f"{name}: {reason}" for name, reason in verdicts.failed) or "a sweep of one arm"
 
 
 def _pair(arms: list[Arm], pair: Comparison, settings: GateConfig, where: str, others: list[Comparison]) -> Recorded:
@@ -101,7 +101,7 @@ def _pair(arms: list[Arm], pair: Comparison, settings: GateConfig, where: str, o
         raise UsageError(f"{name}: the arms agree on every question, which says nothing about others; give another DIR")
     notes = [
         f"not used: {other.b} against {other.a}, which disagree on {other.discordance:.1%} (arm={other.b})"
-        for other in _warnings_of(others)
+        for other in _with_discordance(others)
     ]
     if pair.outcome == "null":
         notes.append(f"{name}: an A/A pair; two different arms disagree more often")
@@ -119,15 +119,15 @@ def _pair(arms: list[Arm], pair: Comparison, settings: GateConfig, where: str, o
 
 
 @dataclass(frozen=True)
-class _Other:
+class _Disagreement:
     a: str
     b: str
     discordance: float
 
 
-def _warnings_of(pairs: list[Comparison]) -> list[_Other]:
+def _with_discordance(pairs: list[Comparison]) -> list[_Disagreement]:
     shares = [(pair, pair.verdict.discordance if pair.verdict else None) for pair in pairs]
-    return [_Other(pair.a, pair.b, share) for pair, share in shares if share is not None]
+    return [_Disagreement(pair.a, pair.b, share) for pair, share in shares if share is not None]
 
 
 def _single(run: RunDir, arm: str | None) -> Recorded:

@@ -60,13 +60,13 @@ def show_sweep(sweep: Sweep, as_json: bool, reference: str | None = None) -> int
         if run.rows_path.is_file() and run.rows_path.stat().st_size:
             graded.append(run)
     table = judge_table(graded, reference) if graded else None
-    told = {
+    record = {
         "exit_code": 1 if failed else 0,
         "incomplete": [{"job": name, "reason": reason} for name, reason in failed],
         "table": None if table is None else table.to_dict(),
     }
     if as_json:
-        print(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         from runner.report.console import console, text
 
@@ -76,7 +76,7 @@ def show_sweep(sweep: Sweep, as_json: bool, reference: str | None = None) -> int
         if not failed:
             console().print(text("one run's answers, several judges: nothing to gate (exit 0)", "bold"))
     try:
-        RunDir(sweep.path).write_json(JUDGES, told)
+        RunDir(sweep.path).write_json(JUDGES, record)
     except RecordError as error:
         print(f"warning: {error}; the table above stands", file=sys.stderr)
     return 1 if failed else 0

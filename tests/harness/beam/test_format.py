@@ -19,6 +19,7 @@ from runner.llm import Request
 from runner.llm.judge import Judge
 from runner.types import GOLD_EXCLUDED, Completion, Hit, Question, Scenario
 from tests.support.harness_samples.beam import beam, beam_chat, beam_messages, beam_plans, beam_questions, beam_rows
+from tests.support.refusals import refusal
 
 
 @pytest.fixture
@@ -47,15 +48,6 @@ def first(harness: Beam) -> Scenario:
 
 def by_ability(scenario: Scenario, ability: str) -> list[Question]:
     return [question for question in scenario.questions if question.category == ability]
-
-
-def refusal(harness: Beam) -> str:
-    with pytest.raises(DatasetError) as caught:
-        list(harness.load(SliceConfig()))
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("beam: ")
-    return message
 
 
 def test_a_chat_as_events(chat_of) -> None:

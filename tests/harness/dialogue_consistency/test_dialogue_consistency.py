@@ -16,6 +16,7 @@ from runner.harness import build
 from runner.harness.dialogue_consistency import DialogueConsistency
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Scenario
 from tests.support.harness_samples.dialogue_consistency import dialogue_pair, dialogue_pairs
+from tests.support.refusals import refusal
 
 NAME = "dialogue_nli_test.jsonl"
 
@@ -38,15 +39,6 @@ def written(folder: Path, data: Any, name: str = NAME) -> Path:
 
 def by_name(harness: DialogueConsistency) -> dict[str, Scenario]:
     return {scenario.questions[0].id.rpartition("_")[2]: scenario for scenario in harness.load(SliceConfig())}
-
-
-def refusal(harness: DialogueConsistency) -> str:
-    with pytest.raises(DatasetError) as caught:
-        list(harness.load(SliceConfig()))
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("dialogue_consistency: ")
-    return message
 
 
 def test_a_pair_is_a_premise_among_others(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from runner.config import HarnessConfig, SliceConfig
-from runner.errors import ConfigError, DatasetError
+from runner.errors import ConfigError
 from runner.harness import build
+from tests.support.refusals import refusal
 
 TINY = [
     {
@@ -72,15 +73,6 @@ def harness_of(tmp_path):
         return build(HarnessConfig(name="locomo_qa", dataset=dataset, **more))
 
     return make
-
-
-def refusal(harness) -> str:
-    with pytest.raises(DatasetError) as caught:
-        list(harness.load(SliceConfig()))
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("locomo_qa: ")
-    return message
 
 
 def test_sessions_in_numeric_order_and_now_is_the_last(harness_of, tiny):

@@ -17,6 +17,7 @@ from runner.llm import Request
 from runner.llm.judge import Judge
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Completion, Hit, Question
 from tests.support.harness_samples.longmemeval import longmemeval_item, longmemeval_update
+from tests.support.refusals import refusal
 
 
 @pytest.fixture
@@ -39,15 +40,6 @@ def only(harness: LongMemEval) -> Question:
     (scenario,) = harness.read()
     (question,) = scenario.questions
     return question
-
-
-def refusal(harness: LongMemEval) -> str:
-    with pytest.raises(DatasetError) as caught:
-        list(harness.load(SliceConfig()))
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("longmemeval: ")
-    return message
 
 
 def test_sessions_go_by_time_and_are_named_by_it(harness_of) -> None:

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from runner.config import HarnessConfig, ModelConfig, SliceConfig
-from runner.errors import ConfigError, DatasetError
+from runner.errors import ConfigError
 from runner.harness import build
 from runner.harness.membench import MemBench, size
 from runner.llm.reader import Reader
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Question, Scenario
 from tests.support.harness_samples.membench import membench_data, membench_qa, membench_seen, membench_talked
+from tests.support.refusals import refusal
 
 
 def harness_at(path: Path, patches: list[str] | None = None, **settings: Any) -> MemBench:
@@ -34,15 +35,6 @@ def one_file(folder: Path, *trajectories: dict[str, Any], task: str = "simple", 
 
 def by_name(harness: MemBench) -> dict[str, Scenario]:
     return {scenario.questions[0].id: scenario for scenario in harness.load(SliceConfig())}
-
-
-def refusal(harness: MemBench) -> str:
-    with pytest.raises(DatasetError) as caught:
-        list(harness.load(SliceConfig()))
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("membench: ")
-    return message
 
 
 # --- what is read --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runner.config import HarnessConfig, ModelConfig, SliceConfig
-from runner.errors import ConfigError, DatasetError
+from runner.errors import ConfigError
 from runner.harness import build
 from runner.harness.memoryagentbench import MemoryAgentBench
 from runner.harness.memoryagentbench.movies import Movies, recommended
@@ -20,6 +20,7 @@ from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import ABSTAIN, CORRECT, GOLD_FIXED, WRONG, Hit, Question, Scenario
 from tests.support.harness_samples.memoryagentbench import MAB_MOVIES, mab_chats, mab_row, mab_rows, memoryagentbench
+from tests.support.refusals import refusal
 
 READER = ModelConfig(name="fake", provider="fake", model="extractive", prompt="locomo_qa")
 
@@ -55,15 +56,6 @@ def only(found: MemoryAgentBench) -> Question:
 
 def rows_of(source: str) -> list[dict[str, Any]]:
     return [row for rows in mab_rows().values() for row in rows if row["metadata"]["source"].startswith(source)]
-
-
-def refusal(found: MemoryAgentBench) -> str:
-    with pytest.raises(DatasetError) as caught:
-        read(found)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("memoryagentbench: ")
-    return message
 
 
 # --- metrics, each by hand -----------------------------------------------------------------------------------------

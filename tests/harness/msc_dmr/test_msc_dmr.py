@@ -18,6 +18,7 @@ from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import GOLD_EXCLUDED, Completion, Hit, Question, Scenario
 from tests.support.harness_samples.msc_dmr import msc_row
+from tests.support.refusals import refusal
 
 SPEAKER_1, SPEAKER_2 = "Speaker 1", "Speaker 2"
 
@@ -40,15 +41,6 @@ def only(harness: MscDmr) -> tuple[Scenario, Question]:
     (scenario,) = harness.read()
     (question,) = scenario.questions
     return scenario, question
-
-
-def refusal(harness: MscDmr) -> str:
-    with pytest.raises(DatasetError) as caught:
-        list(harness.load(SliceConfig()))
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("msc_dmr: ")
-    return message
 
 
 # --- what is told to a memory --------------------------------------------------------------------------------------

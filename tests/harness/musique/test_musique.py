@@ -16,6 +16,7 @@ from runner.harness import build
 from runner.harness.musique import MuSiQue
 from runner.types import GOLD_EXCLUDED, GOLD_FIXED, Hit, Question, Scenario
 from tests.support.harness_samples.musique import musique_row
+from tests.support.refusals import refusal
 
 NOTHING = "NOT MENTIONED"
 
@@ -46,15 +47,6 @@ def only(harness: MuSiQue) -> Question:
     (scenario,) = harness.read()
     (question,) = scenario.questions
     return question
-
-
-def refusal(harness: MuSiQue) -> str:
-    with pytest.raises(DatasetError) as caught:
-        list(harness.load(SliceConfig()))
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("musique: ")
-    return message
 
 
 def titles(scenario: Scenario) -> list[str]:
