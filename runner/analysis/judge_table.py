@@ -120,18 +120,18 @@ class JudgeTable:
 
 def runs_by_answers(runs: Sequence[RunDir]) -> list[list[RunDir]]:
     """Return the runs by the answers that they grade: one list for every set of answers that was graded again."""
-    told: list[tuple[RunDir, bool]] = []
+    readable: list[tuple[RunDir, bool]] = []
     for run in runs:
         try:
-            told.append((run, is_regraded(run)))
+            readable.append((run, is_regraded(run)))
         except RunnerError:
             continue  # damaged: the reader of its own tables says so
-    if not any(again for _, again in told):
+    if not any(again for _, again in readable):
         return []  # nothing to hash: ordinary runs
     groups: dict[str, list[RunDir]] = {}
-    for run, _ in told:
+    for run, _ in readable:
         groups.setdefault(answers_of(run), []).append(run)
-    regraded = {run.path for run, again in told if again}
+    regraded = {run.path for run, again in readable if again}
     return [group for group in groups.values() if any(run.path in regraded for run in group)]
 
 
@@ -216,7 +216,7 @@ def judge_table(runs: Sequence[RunDir], reference: str | None = None) -> JudgeTa
         harness=about.name,
         cluster=about.cluster,
         reference=names[chosen],
-        judges={name: {"run": run.path.name, **told} for name, run, told in zip(names, runs, rows, strict=True)},
+        judges={name: {"run": run.path.name, **judge} for name, run, judge in zip(names, runs, rows, strict=True)},
         alike=[name for index, name in enumerate(names) if known and index != chosen and rows[index] == rows[chosen]],
         fakes=sorted({fake for instrument in instruments for fake in instrument.fakes}),
         sections=sections,

@@ -60,9 +60,9 @@ def compare(run_a: str | Path, run_b: str | Path, settings: GateConfig | None = 
     if names[0] == names[1]:
         names = [run.path.name for run in opened]
     a, b = (open_arm(run, name, chosen) for run, name in zip(opened, names, strict=True))
-    chosen, told = resolve_band(chosen, [a, b])
+    chosen, note = resolve_band(chosen, [a, b])
     pair = compare_arms(a, b, chosen)
-    pair.notes += [told] if told else []
+    pair.notes += [note] if note else []
     add_judge_correction([([a, b], [pair])], chosen)
     add_human_check([([a, b], [pair])], chosen)
     return pair

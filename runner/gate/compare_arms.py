@@ -127,14 +127,14 @@ def _decide(pair: Comparison, a: Arm, b: Arm, settings: GateConfig) -> Compariso
         resamples=settings.resamples,
         seed=settings.seed,
     )
-    told = dict(zip(masks, verdicts, strict=True))
-    pair.verdict = told.pop("headline")
+    by_name = dict(zip(masks, verdicts, strict=True))
+    pair.verdict = by_name.pop("headline")
     pair.categories = {
         key.removeprefix("category:"): verdict
-        for key, verdict in told.items()
+        for key, verdict in by_name.items()
         if key.startswith("category:") and verdict.n >= MIN_CATEGORY
     }
-    pair.others = {key: verdict for key, verdict in told.items() if not key.startswith("category:")}
+    pair.others = {key: verdict for key, verdict in by_name.items() if not key.startswith("category:")}
     tested = {key: v.companion_p for key, v in pair.categories.items() if v.companion_p is not None}
     if tested:
         adjusted = benjamini_hochberg(list(tested.values()))

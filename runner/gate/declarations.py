@@ -35,14 +35,14 @@ def remedy(found: Comparability, a: Arm, b: Arm, settings: GateConfig) -> str:
     declared = " ".join(f"--declare {word}" for word in dict.fromkeys(words))
     declared += " 'gate.treatment=[served]'" if "served" in settings.treatment else ""
     command = f"python -m runner gate {shlex.quote(str(a.run.path))} {shlex.quote(str(b.run.path))} {declared}"
-    told = f"where you know what the records do not, declare it: {command}"
+    advice = f"where you know what the records do not, declare it: {command}"
     if differ:
         rows = " and ".join(differ)
-        told += (
+        advice += (
             f" — {rows} {'is' if len(differ) == 1 else 'are'} known and no declaration makes the runs the same there; "
             f"add --declare {differ[0]}=treatment if that is what you compare"
         )
-    return told
+    return advice
 
 
 def doubts(a: Arm, b: Arm, settings: GateConfig) -> list[str]:

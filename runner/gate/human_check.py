@@ -70,15 +70,15 @@ def add_human_check(groups: Sequence[tuple[Sequence[Arm], Sequence[Comparison]]]
 
 def _human_check(path: Path, a: Arm, b: Arm, labels: Mapping[str, Mapping[str, str]], raw: Bounds | None) -> HumanCheck:
     """Check one pair against people's labels; its rows line up, as it has a verdict."""
-    said = {arm.name: labels.get(str(arm.run.path), {}) for arm in (a, b)}
-    mine = {arm.name: _values(arm, said[arm.name]) for arm in (a, b)}
+    given_labels = {arm.name: labels.get(str(arm.run.path), {}) for arm in (a, b)}
+    mine = {arm.name: _values(arm, given_labels[arm.name]) for arm in (a, b)}
     arms: dict[str, PredictionPowered | None] = {}
     against: dict[str, JudgeAgainstPeople] = {}
     unused = 0
     for arm in (a, b):
         here = a.headline_rows & b.headline_rows & arm.data.ok
         labelled = here & np.isfinite(mine[arm.name])
-        unused += len(said[arm.name]) - int(labelled.sum())
+        unused += len(given_labels[arm.name]) - int(labelled.sum())
         arms[arm.name], _ = _estimate(mine[arm.name], arm.values, here, labelled)
         if labelled.any():
             against[arm.name] = _judge_against_people(arm.values[labelled], mine[arm.name][labelled])

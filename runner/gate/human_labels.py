@@ -78,11 +78,11 @@ def _labels(where: str, text: str) -> Iterator[HumanLabel]:
         line = rows.line_num
         if len(row) != len(header):
             raise UsageError(f"{where}, line {line}: {len(row)} values, and the header has {len(header)}")
-        item, arm, said = (row[place].strip() for place in places)
-        label = _WORDS.get(said.lower())
+        item, arm, word = (row[place].strip() for place in places)
+        label = _WORDS.get(word.lower())
         if label is None:
             raise UsageError(
-                f"{where}, line {line}: '{said[:40]}' is not a label; there are CORRECT, WRONG and ABSTAIN, 1 and 0, "
+                f"{where}, line {line}: '{word[:40]}' is not a label; there are CORRECT, WRONG and ABSTAIN, 1 and 0, "
                 f"true and false, yes and no"
             )
         if not item or not arm:

@@ -59,11 +59,11 @@ def resolve_band(settings: GateConfig, arms: Sequence[Arm]) -> tuple[GateConfig,
     if bands:
         widest = max(bands, key=lambda name: bands[name])
         of = f", the widest of {len(bands)}" if len(bands) > 1 else ""
-        told = f"band {bands[widest]:.1f} pp, measured by the A/A pair {widest} of {path.name}{of}"
+        note = f"band {bands[widest]:.1f} pp, measured by the A/A pair {widest} of {path.name}{of}"
         memories = {digest(null.config["arm"] | {"name": ""}) for null in nulls}
         if memories.isdisjoint(digest(one["arm"] | {"name": ""}) for one in compared):
-            told += f": of another memory ({nulls[0].config['arm']['name']}), which may be louder or quieter than these"
-        return settings.model_copy(update={"band": bands[widest]}), told
+            note += f": of another memory ({nulls[0].config['arm']['name']}), which may be louder or quieter than these"
+        return settings.model_copy(update={"band": bands[widest]}), note
     if other:
         raise Refused(f"{where}: measured with another instrument ({other[0]}); run the A/A sweep with this one")
     raise UsageError(f"{where}: holds no A/A pair; make one with -m run.replicate=0,1 +arm=NAME")

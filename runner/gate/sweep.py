@@ -193,10 +193,10 @@ def _gate_group(setting: dict[str, Any], arms: list[Arm], settings: GateConfig, 
                 f"gate.baseline={wanted}: no such arm here; there are {', '.join(arm.name for arm in arms)}"
             )
         baseline = named[0]
-    settings, told = resolve_band(settings, [baseline, *(arm for arm in arms if arm is not baseline)])
+    settings, note = resolve_band(settings, [baseline, *(arm for arm in arms if arm is not baseline)])
     pairs = [compare_arms(baseline, arm, settings) for arm in arms if arm is not baseline]
     for pair in pairs:
-        pair.notes += [told] if told else []
+        pair.notes += [note] if note else []
     _adjust_holm(pairs)
     return Group(setting, arms, baseline.name, pairs)
 

@@ -59,8 +59,8 @@ def store(path: Path, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, An
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:
-            told = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
-            everything: Any = {"words": told, **arrays}
+            encoded = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
+            everything: Any = {"words": encoded, **arrays}
             np.savez(file, **everything)
         partial.replace(path)
         _prune(path.parent)

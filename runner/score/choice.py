@@ -165,8 +165,8 @@ def _fields(text: str) -> list[str] | None:
         return None
     if not isinstance(pairs, list) or not all(isinstance(pair, tuple) for pair in pairs):
         return None
-    said = [value for key, value in pairs if key.lower() in _FIELDS]
-    return [value if isinstance(value, str) else json.dumps(value) for value in said] or None
+    chosen = [value for key, value in pairs if key.lower() in _FIELDS]
+    return [value if isinstance(value, str) else json.dumps(value) for value in chosen] or None
 
 
 def _named(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[str]:

@@ -156,8 +156,8 @@ def best_cos_rank(cosines: Sequence[float | None]) -> int | None:
         1: the ranking begins with the closest hit. More: whatever fuses or reranks put a weaker match first, which may
         be right and is worth a look. ``None`` when no hit tells its cosine.
     """
-    told = [(value, -rank) for rank, value in enumerate(cosines, start=1) if value is not None and isfinite(value)]
-    return -max(told)[1] if told else None
+    measured = [(value, -rank) for rank, value in enumerate(cosines, start=1) if value is not None and isfinite(value)]
+    return -max(measured)[1] if measured else None
 
 
 def depths(k: int) -> tuple[int, ...]:

@@ -146,8 +146,8 @@ class Tally(Exportable):
 
     def __str__(self) -> str:
         share = self.accuracy_abstain_wrong
-        told = "no answer was graded" if share is None else f"accuracy_abstain_wrong {share:.3f}"
-        return f"{told}: {self.correct} correct, {self.wrong} wrong, {self.abstain} abstained, {self.error} errors"
+        graded = "no answer was graded" if share is None else f"accuracy_abstain_wrong {share:.3f}"
+        return f"{graded}: {self.correct} correct, {self.wrong} wrong, {self.abstain} abstained, {self.error} errors"
 
     @property
     def accuracy(self) -> float | None:

@@ -100,8 +100,8 @@ class Corrected(Exportable):
     def __str__(self) -> str:
         if self.mean is None or self.low is None or self.high is None:
             return f"not corrected ({self.flag}, J {self.j:+.3f})"
-        told = "unchanged" if self.flag else "corrected"
-        return f"{told} {self.mean:+.4f}, 95% CI {self.low:+.4f} .. {self.high:+.4f} (J {self.j:+.3f})"
+        state = "unchanged" if self.flag else "corrected"
+        return f"{state} {self.mean:+.4f}, 95% CI {self.low:+.4f} .. {self.high:+.4f} (J {self.j:+.3f})"
 
 
 def correct_for_judge(mean: float, low: float, high: float, rates: JudgeRates) -> Corrected:

@@ -100,3 +100,27 @@ def test_every_journal_is_repaired(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b'{"whole": 1}\n{"torn')
     assert RunDir(tmp_path).repair() == 6
     assert (tmp_path / name).read_bytes() == b'{"whole": 1}\n'
+
+
+def test_a_part_of_provenance_of_another_type_counts_as_not_recorded(tmp_path: Path) -> None:
+    run = RunDir(tmp_path)
+    entry = {"against": "0-a", "against_run_id": 7, "metric": "recall@10", "units": 3}
+    source = {"run": "0-a", "answers": "ab", "judge": "?"}
+    value = {
+        "run_id": ["x"],
+        "system": "?",
+        "write_side": "12",
+        "source": source,
+        "watched": [None, entry, {"not": "x"}],
+    }
+    run.write_json("provenance.json", value)
+    recorded = run.provenance()
+    assert (recorded.run_id, recorded.system, recorded.write_side) == (None, {}, "12")
+    assert recorded.source is not None
+    assert (recorded.source.run, recorded.source.answers, recorded.source.judge) == ("0-a", "ab", None)
+    first, second = recorded.watched
+    assert (first.against, first.against_run_id, first.units, first.why_not) == ("0-a", None, 3, None)
+    assert second.why_not == "x"
+    for part in ({"source": {}}, {"source": "x"}, {"watched": 7}, {}):
+        run.write_json("provenance.json", part)
+        assert (run.provenance().source, run.provenance().watched) == (None, [])

@@ -44,5 +44,5 @@ def test_an_empty_class_is_an_error(counts) -> None:
 def test_an_interval_must_be_one() -> None:
     rates = JudgeRates(9, 10, 1, 10)
     for numbers in ((0.1, 0.2, 0.3), (float("nan"), 0, 1), (0.0, -math.inf, 1.0)):
-        with pytest.raises(UsageError, match="no interval"):
+        with pytest.raises(UsageError, match="is not an interval"):
             correct_for_judge(*numbers, rates)
