@@ -110,7 +110,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _file_problem(error: OSError) -> str:
-    """Return one line on a file. The output has no name; for a file that has one, few errors tell that it was written."""
+    """Return one line on a file. The output has no name; of a file with one, few errors tell that it was written."""
     what = f"{error.filename}: " if error.filename else "the output "
     if not error.filename or error.errno in _NO_ROOM:
         return f"{what}cannot be written ({error.strerror}); make room or send it elsewhere"
