@@ -30,7 +30,7 @@ log = logging.getLogger("runner")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sitting ended. ``state`` is ``complete``, ``decided`` (early), ``incomplete`` or ``failed``."""
+    """The end of a session. ``state`` is ``complete``, ``decided`` (early), ``incomplete`` or ``failed``."""
 
     state: str
     reason: str = ""

@@ -1,4 +1,4 @@
-"""What a run may spend, and when it must stop."""
+"""The budget of a run: what it may spend, and when it must stop."""
 
 from __future__ import annotations
 
