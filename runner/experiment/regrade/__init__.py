@@ -180,7 +180,7 @@ class _Served(msgspec.Struct):
 
 
 class RegradeSession(RunSession):
-    """One sitting of a judge over recorded answers.
+    """One session of a judge over recorded answers.
 
     Memory is bounded by what is in flight, and by the rows: texts stream from the recorded run into the new one.
     """
