@@ -81,7 +81,7 @@ class Slice(Struct, kw_only=True):
 
 
 class Wording(Struct, kw_only=True):
-    """How probes were worded. ``reader`` and ``template`` count them; ``refused`` are replies that did not pass."""
+    """The wording of the probes. ``reader`` and ``template`` count them; ``refused`` are replies that did not pass."""
 
     by: str  # templates, reader, or recorded
     model: str = ""
@@ -129,7 +129,7 @@ class Calibration(Struct, kw_only=True):
     ended: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the calibration as it stands in JSON."""
         value: dict[str, Any] = msgspec.to_builtins(self)
         return value
 
@@ -167,7 +167,7 @@ def read(path: Path) -> Calibration:
 
 
 def _unsound(name: str, tally: ProbeTally) -> str:
-    """What in a tally cannot be, or nothing."""
+    """Name the figure of a tally that cannot be; empty where all can."""
     if name not in KINDS:
         return f"'{name}' is no kind of probe"
     if not 0 <= tally.passed <= tally.graded <= tally.probes <= _MOST:

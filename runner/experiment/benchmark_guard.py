@@ -1,4 +1,4 @@
-"""What a benchmark measures of a question, held to the contract: metrics that can be recorded, labels that exist."""
+"""A guard around a benchmark's scoring: metrics that can be recorded, labels that exist."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class ScenarioEvidence:
         return StoredEvidence(found, None if held is None else tuple(at.id for at in found if at.id in held), links)
 
     async def _held(self, wanted: list[str]) -> frozenset[str] | None:
-        """What is only told of a failure must not be one; a system that did not answer once is not waited for again."""
+        """Ask the system which events it holds; a failure is logged and never one of the question."""
         if self._silent:
             return None
         try:

@@ -30,7 +30,7 @@ log = logging.getLogger("runner")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sitting ended. ``state`` is ``complete``, ``decided`` (early), ``incomplete`` or ``failed``."""
+    """The end of a session. ``state`` is ``complete``, ``decided`` (early), ``incomplete`` or ``failed``."""
 
     state: str
     reason: str = ""
@@ -59,7 +59,7 @@ def execute(
 
 
 def run_session(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -> Outcome:
-    """One sitting from its repaired journals to its summary.
+    """Run one session, from its repaired journals to its summary.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def _watch(
 
 @contextmanager
 def session_record(run: RunDir, record: dict[str, Any]) -> Iterator[None]:
-    """Write ``provenance.json`` when a sitting begins, below those of earlier ones, and when it ends."""
+    """Write ``provenance.json`` when a session begins, below those of earlier ones, and when it ends."""
     sittings = [*run.read_json("provenance.json").get("sittings", []), provenance.start()]
     record = {**record, "sittings": sittings}
     run.write_json("provenance.json", record)

@@ -20,14 +20,14 @@ FAULT: Final = "fault"  # the `request` of a call that was paid and gave nothing
 
 
 class Ledger:
-    """The calls of one run, those of earlier sittings included."""
+    """The calls of one run, those of earlier sessions included."""
 
     def __init__(self, spend: Spend, stop: StopFlag) -> None:
         self.spend = spend
         self._stop = stop
         self._paid: dict[tuple[str, str, int, str], Completion] = {}
         self._journal: Journal[Call] | None = None
-        self.finished = 0  # calls of this sitting
+        self.finished = 0  # calls of this session
 
     def remember(self, calls: Iterable[Call], done: set[str], ask_again: set[str]) -> None:
         """Load what is paid: all of it counts, and what belongs to unfinished questions will be used.

@@ -27,7 +27,7 @@ UNKNOWN_HITS: Final = (Hit(key="", text=""),)
 
 @dataclass(frozen=True)
 class Searched:
-    """What one question got out of a memory.
+    """The result of one search, measured.
 
     Attributes
     ----------

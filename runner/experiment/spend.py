@@ -1,4 +1,4 @@
-"""What a run may spend, and when it must stop."""
+"""The budget of a run: what it may spend, and when it must stop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.types import Usage
 
 
 class Spend:
-    """Calls and money of one run, those of earlier sittings included.
+    """Calls and money of one run, those of earlier sessions included.
 
     A call is reserved before it is sent, at the price of its request and of the longest reply that it allows, so that
     the calls in flight cannot carry a run over its budget together. Where no price is known beforehand (a command

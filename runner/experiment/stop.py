@@ -1,4 +1,4 @@
-"""How a run stops before its end: the first reason counts, what is in flight finishes, nothing new starts."""
+"""A way to stop a run before its end: the first reason counts, what is in flight finishes, nothing new starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a memory system returned, held to the contract: whole, of the types that it names, and citing what there is.
+"""A guard around a memory system: what it returns is whole, of the declared types, and cites events that exist.
 
 Nothing that a system returns is believed to be what its method says. A wrong type is a fault of that question, told by
 the place where it stands; it never reaches a metric, a reader or the record.
@@ -23,7 +23,7 @@ _KEPT: Final = (bytes, bytearray, memoryview, datetime)  # not to be made texts 
 
 
 def receipt(value: object) -> Receipt:
-    """What a ``write`` returned.
+    """Return the receipt of a ``write``, checked.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def receipt(value: object) -> Receipt:
 
 
 def retrieval(value: object, known: Collection[str] | None) -> Retrieval:
-    """What a ``search`` returned.
+    """Return the result of a ``search``, checked.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def retrieval(value: object, known: Collection[str] | None) -> Retrieval:
 
 
 def answer(value: object, known: Collection[str] | None) -> Answer:
-    """The same for an ``ask``.
+    """Return the result of an ``ask``, checked.
 
     Raises
     ------

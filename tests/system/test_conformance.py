@@ -63,7 +63,7 @@ def arms() -> dict[str, ArmConfig]:
         budget = {"limit": 10, "max_chars": None}
         values: Any = OmegaConf.to_container(OmegaConf.create({"budget": budget, "arm": stated(path)}), resolve=True)
         arm = values["arm"]
-        if arm["settings"].get("hyde"):  # a model that needs no server
+        if arm.setdefault("settings", {}).get("hyde"):  # a model that needs no server
             arm["settings"]["hyde"] = {
                 "name": "stub",
                 "provider": "command",

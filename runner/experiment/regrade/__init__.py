@@ -140,7 +140,7 @@ async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors
 
 
 def source_record(ready: Regrade) -> dict[str, Any]:
-    """What provenance says of the recorded run: which one, what it held, and which judge graded its answers first."""
+    """Return the provenance of the recorded run: which one, what it held, and which judge graded its answers first."""
     source = ready.source
     above = source.provenance.source
     own = above.judge if above else None
@@ -180,7 +180,7 @@ class _Served(msgspec.Struct):
 
 
 class RegradeSession(RunSession):
-    """One sitting of a judge over recorded answers.
+    """One session of a judge over recorded answers.
 
     Memory is bounded by what is in flight, and by the rows: texts stream from the recorded run into the new one.
     """
@@ -193,7 +193,7 @@ class RegradeSession(RunSession):
         self._readers, self._judges = self._served()
 
     def _served(self) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
-        """What the servers of the recorded run said that they served, by question: as reader, and as judge."""
+        """Return the models that served the recorded run, by question: as reader, and as judge."""
         found: dict[str, dict[str, tuple[str, ...]]] = {"reader": {}, "judge": {}}
         for call in journal.read(self._source.run.calls_path, _Served):
             if call.role in found and call.question in self._chosen:
@@ -279,6 +279,6 @@ class RegradeSession(RunSession):
         return row, replace(texts, answers=answers, reasons=tuple(item.label.reason for item in graded))
 
     def _read_by(self, row: Row) -> tuple[str, ...]:
-        """What served the reader; where its calls are not recorded, all that served but the recorded judge's."""
+        """Return the models that served the reader; where its calls are not recorded, all but the recorded judge's."""
         graded_by = self._judges.get(row.id, ())
         return self._readers.get(row.id) or tuple(name for name in row.models if name not in graded_by)
