@@ -78,13 +78,9 @@ def test_an_unread_knob_is_refused_with_those_that_are_read() -> None:
 
 
 def test_an_unread_setting_is_refused_with_those_that_are_read() -> None:
-    with pytest.raises(
-        ConfigError, match=r"arm\.settings\.stem: no such key: .*'bm25' does not read it; it reads no set"
-    ):
+    with pytest.raises(ConfigError, match=r"settings\.stem: no such key: .*'bm25' does not read it; it reads no set"):
         build(ArmConfig(name="x", system="bm25", settings={"stem": True}))
-    with pytest.raises(
-        ConfigError, match=r"settings\.stem: no such key: .*'command' does not .*; it reads command, env,"
-    ):
+    with pytest.raises(ConfigError, match=r"settings\.stem: no such key: .*'command' does not .*; it reads command"):
         build(ArmConfig(name="x", system="command", settings={"command": ["x"], "stem": True}))
     with pytest.raises(ConfigError) as caught:
         build(ArmConfig(name="x", system="command", settings={"command": ["x"], "timeouts": {"stem": 1}}))
