@@ -65,7 +65,7 @@ def test_it_is_counted_run_and_graded_by_its_rule(cli: Cli, folder: Path) -> Non
         json.loads(line) for run in runs_in(folder / "graded") for line in (run / "rows.jsonl").read_text().splitlines()
     ]
     assert len(rows) == 24
-    assert {row["label"] for row in rows} <= {"CORRECT", "WRONG", "ABSTAIN"}
+    assert {row["label"] for row in rows} == {"CORRECT"}, "a date in the context is no code"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from runner.harness import build, find, shipped
 from runner.llm.judge import Judge
 from runner.llm.reader import Reader
 from runner.types import CORRECT, KINDS, LABELS, Hit, LabelF1, Scenario
-from tests.support.harness_samples import SAMPLES
+from tests.support.harness_samples import SAMPLES, samples_in
 from tests.support.harness_samples.sample import Sample
 from tests.support.recording_system import given_to_a_system
 
@@ -111,6 +111,16 @@ def every(scenarios: Sequence[Scenario]) -> list:
 
 def test_every_shipped_harness_has_a_sample() -> None:
     assert set(shipped()) <= {name.split()[0] for name in SAMPLES}
+
+
+def test_a_new_sample_is_found_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "fresh_samples"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "sample.py").write_text("")
+    (package / "tickets.py").write_text('SAMPLES = {"tickets": len, "tickets rows": sum}\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    assert samples_in("fresh_samples", [str(package)]) == {"tickets": len, "tickets rows": sum}
 
 
 def test_scenarios_are_a_stream_and_the_same_each_time(sample: Sample) -> None:
