@@ -51,7 +51,7 @@ LABELS: Final = (CORRECT, WRONG, ABSTAIN)
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where an agent stopped, for a system that has a primitive for it; it is in the event's text as well."""
+    """The state of an agent that stopped, for a system with a primitive for it; the event's text holds it as well."""
 
     task: str = ""
     decisions: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Gold(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a correct answer is. Stays with the harness and the judge; no system ever sees it."""
+    """The correct answer. It stays with the harness and the judge; no system ever sees it."""
 
     answers: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()  # event ids
@@ -132,7 +132,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """What a system is asked. Carries no gold and no question id.
+    """The query to a system. It carries no gold and no question id.
 
     ``k`` and ``max_chars`` are ``None`` when the arm sets no bound. ``evidence`` is filled for a system whose
     capabilities say ``reads_gold`` (the oracle control) and for no other.
@@ -173,7 +173,7 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class Retrieval(Struct, frozen=True, kw_only=True):
-    """What a search returned, best first."""
+    """The result of a search, best hit first."""
 
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()  # what the system wants the row to say, e.g. a gate that abstained
@@ -181,7 +181,7 @@ class Retrieval(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a system answered by itself. ``hits`` are what it read for it, ``None`` when it does not say."""
+    """A system's own answer. ``hits`` are what it read for it, ``None`` when it does not say."""
 
     text: str
     hits: tuple[Hit, ...] | None = None
@@ -191,7 +191,7 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """What a write really sent: enough to prove order, times and truncation."""
+    """The proof of what a write really sent: order, times and truncation."""
 
     events: int
     sha256: str  # over (id, time, actor, text) in the order sent
@@ -239,7 +239,7 @@ class Ingest(Struct, frozen=True, kw_only=True):
 
 
 class PairProduct(Struct, frozen=True, kw_only=True, tag="pair_product", omit_defaults=True):
-    """How a metric is made of two questions that share a cluster: the product of metrics of both.
+    """The rule of a metric made of two questions that share a cluster: the product of metrics of both.
 
     Row by row the two would earn points that only the pair deserves. A pair is whole when both rows have ``both``.
     """
@@ -252,7 +252,7 @@ class PairProduct(Struct, frozen=True, kw_only=True, tag="pair_product", omit_de
 
 
 class LabelF1(Struct, frozen=True, kw_only=True, tag="label_f1", omit_defaults=True):
-    """How a metric is made of answers that name a category: F1 of every category over the rows of all.
+    """The rule of a metric made of answers that name a category: F1 of every category over the rows of all.
 
     A row has the metrics ``<prefix><category>``: 1 for the category that its answer named, 0 for the others.
     """
@@ -262,7 +262,7 @@ class LabelF1(Struct, frozen=True, kw_only=True, tag="label_f1", omit_defaults=T
 
 
 class Metric(Struct, frozen=True, omit_defaults=True):
-    """What a metric is: declared beside the function that measures it, recorded with the run that has it.
+    """A metric: declared beside the function that measures it, recorded with the run that has it.
 
     ``name`` is spelled as in rows; ``recall@K`` stands for every depth (``recall@5``).
     """
@@ -286,10 +286,10 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: str = OK
     error: str = ""
     label: str = ""  # the majority over repeats; empty on the recall axis
-    labels: tuple[str, ...] = ()  # one a repeat: a label or an error status
+    labels: tuple[str, ...] = ()  # a label or an error status per repeat
     metrics: dict[str, float | None] = field(default_factory=dict)
     keys: str = ""  # digest of the ordered keys retrieved
-    repeat_keys: tuple[str, ...] = ()  # the same a repeat, where a system answers by itself and retrieves each time
+    repeat_keys: tuple[str, ...] = ()  # the same per repeat, where a system answers by itself and retrieves each time
     context: str = ""  # digest of the context handed to the reader
     hits: int = 0
     chars: int = 0  # length of that context

@@ -1,4 +1,4 @@
-"""How often a judge errs: answers whose truth is known, graded with the gate's own repeats.
+"""Error rates of a judge: it grades answers whose truth is known, with the gate's own repeats.
 
 >>> from pathlib import Path
 >>> from runner.calibration.file import read
@@ -6,7 +6,7 @@
 >>> made = read(Path("outputs/2026-11-30/093512-123456-calibration-gpt-4.1"))
 >>> print(rates_of(made.kinds, "specific"))
 
-``probes`` and ``phrases`` make the answers (``rephrase`` has a reader word them), ``setup`` checks everything before it
-is paid for, ``grading`` is one sitting and ``making`` a whole calibration; ``recorded`` makes one of recorded runs.
-``rates`` counts, ``file`` is what is written and what a gate reads (:mod:`runner.gate.judge_correction`).
+``probes`` and ``templates`` make the answers (``reader_wording`` has a reader word them), ``prepare`` checks everything
+before it is paid for, ``session`` is one session and ``calibrate`` a whole calibration; ``from_runs`` makes one of
+recorded runs. ``rates`` counts, and ``file`` is written here and read by a gate (:mod:`runner.gate.judge_correction`).
 """

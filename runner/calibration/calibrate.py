@@ -47,7 +47,7 @@ def make(
     _save(place, header)
     problem: RunnerError | None = None
     try:
-        asyncio.run(_sitting(place, setup, observer, retry_errors))
+        asyncio.run(_session(place, setup, observer, retry_errors))
     except RunnerError as error:
         problem = error
     made = finished_file(place, header, len(setup.plan.probes), problem)
@@ -61,7 +61,7 @@ def make(
     return made
 
 
-async def _sitting(place: CalibrationDir, setup: PreparedCalibration, observer: Observer, retry_errors: bool) -> None:
+async def _session(place: CalibrationDir, setup: PreparedCalibration, observer: Observer, retry_errors: bool) -> None:
     session = CalibrationSession(place, setup, observer, retry_errors=retry_errors)
     prices = {"date": setup.prices.date, "sha256": setup.prices.sha256}
     with session_record(place, {"prices": prices}), stop_signals(session.interrupt):
@@ -71,7 +71,7 @@ async def _sitting(place: CalibrationDir, setup: PreparedCalibration, observer: 
 def finished_file(
     place: CalibrationDir, header: Calibration, expected: int, problem: RunnerError | None
 ) -> Calibration:
-    """The file as the recorded probes have it; ``expected`` of them make it complete."""
+    """Return the file that follows from the recorded probes; ``expected`` of them make it complete."""
     rows = place.latest()
     kinds, categories = rates.tallies((row.kind, row.category, row.labels) for row in rows)
     failed = rates.too_many_errors(kinds)
@@ -114,7 +114,7 @@ def _usage(place: CalibrationDir) -> dict[str, StageUsage]:
 
 
 def _begun(place: CalibrationDir, fresh: Calibration) -> Calibration:
-    """The header to go on with: that of an earlier sitting where there is one of the same calibration."""
+    """Return the header to go on with: that of an earlier session of the same calibration, where there is one."""
     try:
         there = file.read(place.path)
     except UsageError:

@@ -1,4 +1,4 @@
-"""How a probe is worded by templates: a fact as a reader answers it, and an answer that says nothing.
+"""Templates that word a probe: a fact as a reader answers it, and an answer that says nothing.
 
 Each template has a name, which stands in the record of every probe that it worded. None may be an explicit refusal
 (:func:`runner.score.lexical.is_abstention`): a refusal is labelled without a judge and would calibrate nothing.
@@ -44,7 +44,7 @@ _AUXILIARY = re.compile(
 
 
 def fill_answer(template: str, fact: str) -> str:
-    """A fact in the words of a template of :data:`ANSWERS`.
+    """Return a fact in the words of a template of :data:`ANSWERS`.
 
     A full stop that ends the fact is not doubled. Filling is by replacement: braces in the fact are its own.
     """
@@ -54,12 +54,12 @@ def fill_answer(template: str, fact: str) -> str:
 
 
 def fill_vague(template: str, question: str) -> str:
-    """An answer that stays on the question's topic and says nothing about what it asks."""
+    """Return an answer that stays on the question's topic and says nothing about what it asks."""
     return VAGUE[template].replace("{topic}", topic(question))
 
 
 def topic(question: str) -> str:
-    """What a question is about: its words without the interrogative, the auxiliary and the question mark.
+    """Return the topic of a question: its words without the interrogative, the auxiliary and the question mark.
 
     >>> topic("When did the band play in the old barn?")
     'the band play in the old barn'
@@ -70,13 +70,13 @@ def topic(question: str) -> str:
 
 
 def interrogative(question: str) -> str:
-    """How a question asks: its interrogative ("when", "how many"), or its first word ("does")."""
+    """Return the interrogative of a question ("when", "how many"), or its first word ("does")."""
     found = _ASKING.match(question.strip())
     return " ".join((found[0] if found else question.strip().partition(" ")[0]).lower().split())
 
 
 def has_words_of(text: str, fact: str) -> bool:
-    """Whether every word of a fact is in a text, as often: by SQuAD tokens, in any order.
+    """Tell whether every word of a fact is in a text, as often: by SQuAD tokens, in any order.
 
     A fact without a token ("The") is looked for as it is written.
     """
@@ -84,10 +84,10 @@ def has_words_of(text: str, fact: str) -> bool:
 
 
 def same_answer(one: str, other: str) -> bool:
-    """Whether two answers are, or may be, the same: equal after SQuAD normalisation, or one is contained in the other.
+    """Tell whether two answers may be the same: equal after SQuAD normalisation, or one is contained in the other.
 
-    Contained is meant twice: as a run of characters of the normalised text ("painting" in "paintings"), and as a bag of
-    words ("London, Paris" in "Paris, Rome and London"). It errs on the side of the same.
+    "Contained" has two senses: as a run of characters of the normalised text ("painting" in "paintings"), and as a bag
+    of words ("London, Paris" in "Paris, Rome and London"). It errs on the side of the same.
     """
     left, right = _words(one), _words(other)
     if not left or not right:
@@ -97,7 +97,7 @@ def same_answer(one: str, other: str) -> bool:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a probe would be labelled without a judge."""
+    """Tell whether a probe would be labelled without a judge."""
     return is_abstention(text)
 
 

@@ -30,7 +30,7 @@ log = logging.getLogger("runner")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sitting ended. ``state`` is ``complete``, ``decided`` (early), ``incomplete`` or ``failed``."""
+    """The end of a session. ``state`` is ``complete``, ``decided`` (early), ``incomplete`` or ``failed``."""
 
     state: str
     reason: str = ""
@@ -59,7 +59,7 @@ def execute(
 
 
 def run_session(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -> Outcome:
-    """One sitting from its repaired journals to its summary.
+    """Run one session from its repaired journals to its summary.
 
     Raises
     ------
@@ -142,7 +142,7 @@ async def _session(
 def _watch(
     run: RunDir, ready: PreparedExperiment, engine: QuestionLoop, observer: Observer, to_the_end: bool
 ) -> dict[str, Any]:
-    """Watch an arm of a sweep against its baseline, or not; what provenance says of it."""
+    """Watch an arm of a sweep against its baseline, or not; return the entry for ``provenance.json``."""
     found = "it is to run to its end" if to_the_end else begin_watch(run, ready.experiment, run.instrument())
     if isinstance(found, str):
         observer.note(f"not watched: {found}")
@@ -154,14 +154,14 @@ def _watch(
 
 @contextmanager
 def session_record(run: RunDir, record: dict[str, Any]) -> Iterator[None]:
-    """Write ``provenance.json`` when a sitting begins, below those of earlier ones, and when it ends."""
-    sittings = [*run.read_json("provenance.json").get("sittings", []), provenance.start()]
-    record = {**record, "sittings": sittings}
+    """Write ``provenance.json`` when a session begins, below earlier ones, and when it ends."""
+    sessions = [*run.read_json("provenance.json").get("sittings", []), provenance.start()]
+    record = {**record, "sittings": sessions}
     run.write_json("provenance.json", record)
     try:
         yield
     finally:
-        sittings[-1]["ended"] = provenance.now()
+        sessions[-1]["ended"] = provenance.now()
         try:
             run.write_json("provenance.json", record)
         except RecordError as error:

@@ -20,14 +20,14 @@ FAULT: Final = "fault"  # the `request` of a call that was paid and gave nothing
 
 
 class Ledger:
-    """The calls of one run, those of earlier sittings included."""
+    """The calls of one run, those of earlier sessions included."""
 
     def __init__(self, spend: Spend, stop: StopFlag) -> None:
         self.spend = spend
         self._stop = stop
         self._paid: dict[tuple[str, str, int, str], Completion] = {}
         self._journal: Journal[Call] | None = None
-        self.finished = 0  # calls of this sitting
+        self.finished = 0  # calls of this session
 
     def remember(self, calls: Iterable[Call], done: set[str], ask_again: set[str]) -> None:
         """Load what is paid: all of it counts, and what belongs to unfinished questions will be used.
@@ -44,7 +44,7 @@ class Ledger:
         self._journal = journal
 
     async def complete(self, model: Model, request: Request, question: str, role: str, repeat: int) -> Completion:
-        """A recorded reply, or a new one.
+        """Return a recorded reply, or ask for a new one.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Ledger:
         return completion
 
     async def complete_for_system(self, model: Model, request: Request) -> Completion:
-        """The same for a memory system that asks a model while it searches."""
+        """Complete a request of a memory system that asks a model while it writes or searches."""
         question = current_question.get()  # empty while a history is written
         return await self.complete(model, request, question, "search_model" if question else "ingest_model", 0)
 

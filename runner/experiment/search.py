@@ -27,7 +27,7 @@ UNKNOWN_HITS: Final = (Hit(key="", text=""),)
 
 @dataclass(frozen=True)
 class Searched:
-    """What one question got out of a memory.
+    """The result of one search.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Searched:
 
 
 class Searcher:
-    """One system's read side, for the questions of one benchmark."""
+    """Searches one memory system for the questions of one benchmark."""
 
     def __init__(
         self, benchmark: BenchmarkGuard, system: MemorySystem, recall: Recall, config: RunConfig, stop: StopFlag
