@@ -51,7 +51,7 @@ LABELS: Final = (CORRECT, WRONG, ABSTAIN)
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state of an agent that stopped, for a system with a primitive for it; the event's text holds it as well."""
+    """The point at which an agent stopped, for a system that has a primitive for it; the event's text holds it too."""
 
     task: str = ""
     decisions: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """The query to a system. It carries no gold and no question id.
+    """A query to a system. It carries no gold and no question id.
 
     ``k`` and ``max_chars`` are ``None`` when the arm sets no bound. ``evidence`` is filled for a system whose
     capabilities say ``reads_gold`` (the oracle control) and for no other.
@@ -191,7 +191,7 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """The proof of what a write really sent: order, times and truncation."""
+    """The receipt of a write: enough to prove order, times and truncation."""
 
     events: int
     sha256: str  # over (id, time, actor, text) in the order sent
@@ -239,7 +239,7 @@ class Ingest(Struct, frozen=True, kw_only=True):
 
 
 class PairProduct(Struct, frozen=True, kw_only=True, tag="pair_product", omit_defaults=True):
-    """The rule of a metric made of two questions that share a cluster: the product of metrics of both.
+    """A metric made of two questions that share a cluster: the product of metrics of both.
 
     Row by row the two would earn points that only the pair deserves. A pair is whole when both rows have ``both``.
     """
@@ -252,7 +252,7 @@ class PairProduct(Struct, frozen=True, kw_only=True, tag="pair_product", omit_de
 
 
 class LabelF1(Struct, frozen=True, kw_only=True, tag="label_f1", omit_defaults=True):
-    """The rule of a metric made of answers that name a category: F1 of every category over the rows of all.
+    """A metric made of answers that name a category: F1 of every category over all rows.
 
     A row has the metrics ``<prefix><category>``: 1 for the category that its answer named, 0 for the others.
     """
@@ -262,7 +262,7 @@ class LabelF1(Struct, frozen=True, kw_only=True, tag="label_f1", omit_defaults=T
 
 
 class Metric(Struct, frozen=True, omit_defaults=True):
-    """A metric: declared beside the function that measures it, recorded with the run that has it.
+    """The declaration of a metric, beside the function that measures it; it is recorded with the run.
 
     ``name`` is spelled as in rows; ``recall@K`` stands for every depth (``recall@5``).
     """

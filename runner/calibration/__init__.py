@@ -1,4 +1,4 @@
-"""Error rates of a judge: it grades answers whose truth is known, with the gate's own repeats.
+"""The error rates of a judge, from answers whose truth is known, graded with the gate's own repeats.
 
 >>> from pathlib import Path
 >>> from runner.calibration.file import read

@@ -131,7 +131,7 @@ class Calibration(Struct, kw_only=True):
     ended: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the file as plain values for JSON."""
+        """Return the calibration as it stands in JSON."""
         value: dict[str, Any] = msgspec.to_builtins(self)
         return value
 

@@ -151,7 +151,7 @@ def _probes_of(item: ProbeItem, others: Sequence[ProbeItem], seed: int, left_out
 
 
 def holds_gold(text: str, item: ProbeItem) -> bool:
-    """Tell whether a text holds the words of an accepted answer of an item."""
+    """Return whether a text holds the words of an accepted answer of an item."""
     return any(templates.has_words_of(text, gold) for gold in item.golds)
 
 

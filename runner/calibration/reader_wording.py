@@ -37,7 +37,7 @@ class ReaderWording:
         self._requests = RequestBuilder(config)
 
     def request(self, probe: Probe) -> Request:
-        """Return the request for one probe."""
+        """Build the request that words one probe."""
         parts = {"question": probe.item.question.text, "context": probe.text}
         if probe.kind == VAGUE:
             return self._requests.build(self._vague.fill({"question": probe.item.question.text}), parts)
@@ -54,7 +54,7 @@ class ReaderWording:
         return None if probe.kind != RIGHT and holds_gold(text, probe.item) else text
 
     def record(self) -> dict[str, Any]:
-        """Return what the wording depends on: model, parameters, prompt hashes and the check."""
+        """Return what decided the wording: model, parameters, prompt hashes and the check."""
         return {
             "by": READER,
             "model": f"{self._config.provider}:{self._config.model or self._config.name}",

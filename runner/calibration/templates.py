@@ -70,13 +70,13 @@ def topic(question: str) -> str:
 
 
 def interrogative(question: str) -> str:
-    """Return the interrogative of a question ("when", "how many"), or its first word ("does")."""
+    """Return the way in which a question asks: its interrogative ("when", "how many"), or its first word ("does")."""
     found = _ASKING.match(question.strip())
     return " ".join((found[0] if found else question.strip().partition(" ")[0]).lower().split())
 
 
 def has_words_of(text: str, fact: str) -> bool:
-    """Tell whether every word of a fact is in a text, as often: by SQuAD tokens, in any order.
+    """Return whether every word of a fact is in a text, as often: by SQuAD tokens, in any order.
 
     A fact without a token ("The") is looked for as it is written.
     """
@@ -84,7 +84,7 @@ def has_words_of(text: str, fact: str) -> bool:
 
 
 def same_answer(one: str, other: str) -> bool:
-    """Tell whether two answers may be the same: equal after SQuAD normalisation, or one is contained in the other.
+    """Return whether two answers may be the same: equal after SQuAD normalisation, or one is contained in the other.
 
     "Contained" has two senses: as a run of characters of the normalised text ("painting" in "paintings"), and as a bag
     of words ("London, Paris" in "Paris, Rome and London"). It errs on the side of the same.
@@ -97,7 +97,7 @@ def same_answer(one: str, other: str) -> bool:
 
 
 def is_refusal(text: str) -> bool:
-    """Tell whether a probe would be labelled without a judge."""
+    """Return whether a probe would be labelled without a judge."""
     return is_abstention(text)
 
 

@@ -1,4 +1,4 @@
-"""Checks of a benchmark's scores: metrics must be recordable, and labels must exist."""
+"""A guard around a benchmark's scoring: metrics that can be recorded, labels that exist."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 async def with_deadline(
     step: str, fault: type[SystemFault], call: Callable[[], Awaitable[T]], seconds: float, key: str
 ) -> T:
-    """Return what a call returns, within a deadline.
+    """Return the call's result.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ UNKNOWN_HITS: Final = (Hit(key="", text=""),)
 
 @dataclass(frozen=True)
 class Searched:
-    """The result of one search.
+    """The result of one search, measured.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The budget of a run: calls and money, counted and reserved."""
+"""The budget of a run: what it may spend, and when it must stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stop of a run before its end: the first reason counts, calls in flight finish, and nothing new starts."""
+"""A way to stop a run before its end: the first reason counts, what is in flight finishes, nothing new starts."""
 
 from __future__ import annotations
 

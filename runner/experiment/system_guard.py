@@ -1,4 +1,4 @@
-"""Checks of what a memory system returns: complete, of the declared types, and citing events that exist.
+"""A guard around a memory system: what it returns is whole, of the declared types, and cites events that exist.
 
 A system's type annotations are not trusted. A wrong type is a fault of that question, named by its place; it never
 reaches a metric, a reader or the record.
@@ -23,7 +23,7 @@ _KEPT: Final = (bytes, bytearray, memoryview, datetime)  # not to be made texts 
 
 
 def receipt(value: object) -> Receipt:
-    """Return the checked receipt of a ``write``.
+    """Return the receipt of a ``write``, checked.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def receipt(value: object) -> Receipt:
 
 
 def retrieval(value: object, known: Collection[str] | None) -> Retrieval:
-    """Return the checked result of a ``search``.
+    """Return the result of a ``search``, checked.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def retrieval(value: object, known: Collection[str] | None) -> Retrieval:
 
 
 def answer(value: object, known: Collection[str] | None) -> Answer:
-    """Return the checked answer of an ``ask``.
+    """Return the result of an ``ask``, checked.
 
     Raises
     ------

@@ -19,9 +19,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from omegaconf import OmegaConf
-
-from runner.config import ArmConfig, Dataset, HarnessConfig, SliceConfig, conf_dir
+from runner.cli.run import compose
+from runner.config import ArmConfig, Dataset, HarnessConfig, SliceConfig, load
 from runner.harness import build as build_harness
 from runner.system import Opening, build
 from runner.types import Query, Question, Scenario
@@ -32,13 +31,8 @@ Found = tuple[str, float, float]  # category, share of evidence found, reciproca
 
 def arm_of(name: str, **knobs: Any) -> ArmConfig:
     """A shipped arm with ten hits, and knobs changed."""
-    whole = OmegaConf.create(
-        {"budget": {"limit": K, "max_chars": None}, "arm": OmegaConf.load(conf_dir() / "arm" / f"{name}.yaml")}
-    )
-    values: Any = OmegaConf.to_container(whole, resolve=True)
-    arm = values["arm"]
-    arm["knobs"].update(knobs)
-    return ArmConfig.model_validate(arm)
+    arm = load(compose([f"arm={name}", f"budget.limit={K}", "budget.max_chars=null"])).arm
+    return arm.model_copy(update={"knobs": arm.knobs | knobs})
 
 
 async def measure(arm: ArmConfig, scenarios: list[Scenario], cache_dir: Path | None) -> tuple[list[Found], float]:

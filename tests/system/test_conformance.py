@@ -48,17 +48,22 @@ TOPICS = (
 )
 
 
+def stated(path: Path) -> Any:
+    """Return what an arm's file says, over what the arms say that it derives from."""
+    own: Any = OmegaConf.load(path)
+    bases = [name for name in own.pop("defaults", []) if name != "_self_"]
+    return OmegaConf.merge(*(stated(path.with_name(f"{name}.yaml")) for name in bases), own)
+
+
 def arms() -> dict[str, ArmConfig]:
     """Every shipped arm that is not another under a second name, and every system that no shipped arm uses."""
     found: dict[str, ArmConfig] = {}
     used: set[str] = set()
     for path in sorted((conf_dir() / "arm").glob("*.yaml")):
         budget = {"limit": 10, "max_chars": None}
-        values: Any = OmegaConf.to_container(
-            OmegaConf.create({"budget": budget, "arm": OmegaConf.load(path)}), resolve=True
-        )
+        values: Any = OmegaConf.to_container(OmegaConf.create({"budget": budget, "arm": stated(path)}), resolve=True)
         arm = values["arm"]
-        if arm["settings"].get("hyde"):  # a model that needs no server
+        if arm.setdefault("settings", {}).get("hyde"):  # a model that needs no server
             arm["settings"]["hyde"] = {
                 "name": "stub",
                 "provider": "command",

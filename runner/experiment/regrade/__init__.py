@@ -140,7 +140,7 @@ async def _session(run: RunDir, ready: Regrade, observer: Observer, retry_errors
 
 
 def source_record(ready: Regrade) -> dict[str, Any]:
-    """Return the record of the source: which run, its answers, and the judge that graded them first."""
+    """Return the provenance of the recorded run: which one, what it held, and which judge graded its answers first."""
     source = ready.source
     above = source.provenance.source
     own = above.judge if above else None
@@ -193,7 +193,7 @@ class RegradeSession(RunSession):
         self._readers, self._judges = self._served()
 
     def _served(self) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
-        """Return the models served in the recorded run, by question: for the reader, and for the judge."""
+        """Return the models that served the recorded run, by question: as reader, and as judge."""
         found: dict[str, dict[str, tuple[str, ...]]] = {"reader": {}, "judge": {}}
         for call in journal.read(self._source.run.calls_path, _Served):
             if call.role in found and call.question in self._chosen:

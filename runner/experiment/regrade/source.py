@@ -171,7 +171,7 @@ def answers_per_repeat(row: Row, answers: Sequence[str]) -> tuple[str, ...]:
 
 
 def gradable(row: Row, answers: Sequence[str]) -> list[bool]:
-    """Tell for each repeat whether it has an answer: none where the memory failed, and not where the reader failed."""
+    """Return which repeats have an answer: none where the memory failed, else all whose reader did not fail."""
     if row.status in _UNASKED:
         return []
     said = answers_per_repeat(row, answers)
@@ -213,7 +213,7 @@ def census_of(recorded: RecordedAnswers, ids: Sequence[str]) -> CensusCounts:
 
 
 def unknown_key(key: str) -> str | None:
-    """Return why an override cannot stand beside ``run.from``; ``None`` when it can."""
+    """Return the reason why an override cannot stand beside ``run.from``; ``None`` when it can."""
     head, _, rest = key.partition(".")
     if head in (*_RECORDED, "experiment"):
         return f"{key}: cannot be set with run.from, whose answers are recorded; judge, gate and budget can be"
