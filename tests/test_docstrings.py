@@ -8,7 +8,9 @@ import pytest
 
 from tests.conftest import ROOT
 
-CLAUSES = frozenset("How If So That What Whatever When Where Whether Which Who Whose Why".split())
+CLAUSES = frozenset(
+    ["How", "If", "So", "That", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whose", "Why"]
+)
 PACKAGES = sorted({path.relative_to(ROOT).parent.as_posix() for path in (ROOT / "runner").rglob("*.py")})
 
 

@@ -7,6 +7,6 @@
 >>> print(rates_of(made.kinds, "specific"))
 
 ``probes`` and ``templates`` make the answers (``reader_wording`` has a reader word them), ``prepare`` checks everything
-before it is paid for, ``session`` is one session and ``calibrate`` a whole calibration; ``from_runs`` makes one of
-recorded runs. ``rates`` counts, and ``file`` is written here and read by a gate (:mod:`runner.gate.judge_correction`).
+before it is paid for, ``session`` grades, ``calibrate`` makes a whole calibration, ``from_runs`` one of recorded runs.
+``rates`` counts, and ``file`` is what a gate reads (:mod:`runner.gate.judge_correction`).
 """

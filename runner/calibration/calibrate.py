@@ -114,7 +114,7 @@ def _usage(place: CalibrationDir) -> dict[str, StageUsage]:
 
 
 def _begun(place: CalibrationDir, fresh: Calibration) -> Calibration:
-    """Return the header to go on with: that of an earlier session of the same calibration, where there is one."""
+    """Return the header to go on with: that of an earlier session where there is one of the same calibration."""
     try:
         there = file.read(place.path)
     except UsageError:

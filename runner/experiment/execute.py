@@ -59,7 +59,7 @@ def execute(
 
 
 def run_session(run: RunDir, session: Callable[[], Coroutine[Any, Any, None]]) -> Outcome:
-    """Run one session from its repaired journals to its summary.
+    """Run one session, from its repaired journals to its summary.
 
     Raises
     ------
@@ -154,14 +154,14 @@ def _watch(
 
 @contextmanager
 def session_record(run: RunDir, record: dict[str, Any]) -> Iterator[None]:
-    """Write ``provenance.json`` when a session begins, below earlier ones, and when it ends."""
-    sessions = [*run.read_json("provenance.json").get("sittings", []), provenance.start()]
-    record = {**record, "sittings": sessions}
+    """Write ``provenance.json`` when a session begins, below those of earlier ones, and when it ends."""
+    sittings = [*run.read_json("provenance.json").get("sittings", []), provenance.start()]
+    record = {**record, "sittings": sittings}
     run.write_json("provenance.json", record)
     try:
         yield
     finally:
-        sessions[-1]["ended"] = provenance.now()
+        sittings[-1]["ended"] = provenance.now()
         try:
             run.write_json("provenance.json", record)
         except RecordError as error:

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+sys.path[0] = str(Path(__file__).resolve().parents[2])  # not this folder: numba would take coverage.py for its own
 
 from runner.cli.run import compose
 from runner.config import ArmConfig, Dataset, HarnessConfig, SliceConfig, load

@@ -180,7 +180,7 @@ class _Served(msgspec.Struct):
 
 
 class RegradeSession(RunSession):
-    """Has a judge grade recorded answers, in one session of a run.
+    """One session of a judge over recorded answers.
 
     Memory is bounded by what is in flight, and by the rows: texts stream from the recorded run into the new one.
     """
