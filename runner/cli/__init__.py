@@ -7,6 +7,7 @@ Exit codes: 0 done, and the gate (if any) passed · 1 a run failed or is incompl
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -78,6 +79,10 @@ exit codes: 0 done, gate passed · 1 failed or incomplete · 2 usage or config �
 """
 
 
+# What only a write meets.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one command line and return the exit code of the process."""
     # A process may be started without streams, and a locale without Δ or × must not end a run.
@@ -99,10 +104,17 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
         _drop_output()
         if not isinstance(error, BrokenPipeError):  # a broken pipe is `| head`, which has seen enough
-            what = f"{error.filename}: " if error.filename else "the output "
-            _say(f"error: {what}cannot be written ({error.strerror}); make room or send it elsewhere")
+            _say(f"error: {_file_problem(error)}")
         return 1
     return code
+
+
+def _file_problem(error: OSError) -> str:
+    """Return one line on a file. The output has no name; of a file with one, few errors tell that it was written."""
+    what = f"{error.filename}: " if error.filename else "the output "
+    if not error.filename or error.errno in _NO_ROOM:
+        return f"{what}cannot be written ({error.strerror}); make room or send it elsewhere"
+    return f"{what}cannot be opened ({error.strerror}); check that it is there and who may use it"
 
 
 def _say(line: str) -> None:

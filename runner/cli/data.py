@@ -23,14 +23,18 @@ def main(argv: list[str]) -> int:
     overrides.checked([*words, *folders], ())
     from runner.cli.run import compose
     from runner.harness import build
+    from runner.harness._base.faults import faults_of, own_code
 
     harness = build(load(compose(words, hydra_flags.config_dirs(folders))).harness)
     if verb == "fetch":
-        info = harness.dataset()
+        with own_code(name, "dataset()"), faults_of(name):
+            info = harness.dataset()
         state = "pinned" if info.pinned else "unpinned"
         licence = info.licence or "unknown"
         print(printable(f"{name}: {info.version or 'no version'}, sha256 {info.sha256} ({state}), licence {licence}"))
         return 0
-    for line in harness.check():
+    with own_code(name, "check()"), faults_of(name):
+        lines = harness.check()
+    for line in lines:
         print(printable(line))
     return 0

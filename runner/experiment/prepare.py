@@ -12,7 +12,7 @@ from runner.errors import ConfigError, MissingExtra
 from runner.experiment.lexical_answers import Simplifier
 from runner.experiment.problems import Problems
 from runner.harness import Census, DatasetInfo, Harness
-from runner.harness._base.faults import own_code
+from runner.harness._base.faults import faults_of, own_code
 from runner.llm.judge import Judge
 from runner.llm.prices import Prices
 from runner.llm.reader import Reader
@@ -64,9 +64,10 @@ def prepare(experiment: Experiment) -> PreparedExperiment:
     missing = system.missing()
     if missing:
         raise MissingExtra(f"arm '{experiment.arm.name}' (system {experiment.arm.system})", missing)
-    with own_code(name, "dataset()"):
+    with own_code(name, "dataset()"), faults_of(name):
         dataset = harness.dataset()
-    census = harness.census(experiment.slice)
+    with own_code(name, "read()"):
+        census = harness.census(experiment.slice)
     _require_grading(experiment, harness, census)
     if experiment.reader.provider == "ask" and not harness.askable:
         raise ConfigError(

@@ -13,7 +13,7 @@ from runner.config import HarnessConfig
 from runner.errors import ConfigError
 from runner.harness._base.classes import class_problems, code_of
 from runner.harness._base.contract import DatasetInfo, Harness, NoSettings
-from runner.harness._base.faults import own_code
+from runner.harness._base.faults import faults_of, own_code
 from runner.harness._base.report import Line, Table
 from runner.harness._base.slices import Census
 from runner.lookup import Registry
@@ -55,5 +55,5 @@ def find(name: str) -> type[Harness]:
 def build(config: HarnessConfig) -> Harness:
     """Return the harness that a config names, its settings checked."""
     kind = find(config.name)
-    with own_code(config.name, "its construction"):
+    with own_code(config.name, "its construction"), faults_of(config.name):
         return kind(config)

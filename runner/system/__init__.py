@@ -24,6 +24,7 @@ from runner.system._base.contract import (
     Provenance,
 )
 from runner.system._base.embedded import EmbeddedSystem
+from runner.system._base.hits import hit_of, within
 from runner.system._base.text import dated, line_of, receipt_of, spoken
 
 __all__ = [
@@ -40,11 +41,13 @@ __all__ = [
     "build_version",
     "dated",
     "find",
+    "hit_of",
     "is_shipped",
     "line_of",
     "names",
     "receipt_of",
     "spoken",
+    "within",
 ]
 
 

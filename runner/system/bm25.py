@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runner.system import EmbeddedSystem, spoken
+from runner.system import EmbeddedSystem, hit_of, spoken, within
 from runner.system._retrieval.bm25_index import Bm25Index
-from runner.system._retrieval.hits import hit_of, within
 from runner.system._retrieval.ranking import order
 from runner.types import Event, Query, Retrieval
 

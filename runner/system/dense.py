@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from runner.system import hit_of, within
 from runner.system._retrieval.embedder import Vectors
-from runner.system._retrieval.hits import hit_of, within
 from runner.system._retrieval.ranking import order
 from runner.system._retrieval.vector_system import VectorSystem
 from runner.types import Event, Query, Retrieval

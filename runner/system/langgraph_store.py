@@ -15,12 +15,11 @@ from typing import Any, Final
 from msgspec import structs
 
 from runner.config import ArmConfig
-from runner.system import Capabilities, Opening, Prepared, Provenance, spoken
+from runner.system import Capabilities, Opening, Prepared, Provenance, spoken, within
 from runner.system._base.library import LibrarySystem
 from runner.system._base.text import clean
 from runner.system._base.threads import in_own_thread
 from runner.system._retrieval.embedder import Embedder
-from runner.system._retrieval.hits import within
 from runner.system._retrieval.vector_system import Embedding
 from runner.types import Event, Hit, Query, Retrieval
 

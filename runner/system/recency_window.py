@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from runner.system import hit_of, within
 from runner.system._retrieval.history_system import HistorySystem
-from runner.system._retrieval.hits import hit_of, within
 from runner.types import Event, Query, Retrieval
 
 

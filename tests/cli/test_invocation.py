@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import runner.cli
 from tests.conftest import ROOT, command_environment, runs_in
 from tests.support.servers import Stub
 
@@ -248,6 +250,26 @@ def test_outputs_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
         assert done.returncode == 1, done.stderr
         assert "cannot be written" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.ENOSPC, "No space left"), "the output cannot be written (No space left); make room or send it"),
+        (OSError(errno.ENOSPC, "No space left", "a.json"), "a.json: cannot be written (No space left); make room"),
+        (OSError(errno.ENOENT, "No such file", "a.json"), "a.json: cannot be opened (No such file); check that it is"),
+    ],
+)
+def test_only_a_write_is_told_as_a_write(
+    error: OSError, says: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def broken(argv: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr("runner.cli.list_.main", broken)
+    monkeypatch.setattr("runner.cli._drop_output", lambda: None)
+    assert runner.cli.main(["list"]) == 1
+    assert capfd.readouterr().err.startswith(f"error: {says}")
 
 
 @pytest.mark.long

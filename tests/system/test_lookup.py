@@ -77,6 +77,16 @@ def test_an_unread_knob_is_refused_with_those_that_are_read() -> None:
         build(ArmConfig(name="a", system="bm25", knobs={"mmr": True}))
 
 
+def test_an_unread_setting_is_refused_with_those_that_are_read() -> None:
+    with pytest.raises(ConfigError, match=r"settings\.stem: no such key: .*'bm25' does not read it; it reads no set"):
+        build(ArmConfig(name="x", system="bm25", settings={"stem": True}))
+    with pytest.raises(ConfigError, match=r"settings\.stem: no such key: .*'command' does not .*; it reads command"):
+        build(ArmConfig(name="x", system="command", settings={"command": ["x"], "stem": True}))
+    with pytest.raises(ConfigError) as caught:
+        build(ArmConfig(name="x", system="command", settings={"command": ["x"], "timeouts": {"stem": 1}}))
+    assert list(caught.value.problems) == ["arm.settings.timeouts.stem: no such key"], "a key of a part is no setting"
+
+
 def test_all_problems_of_an_arm_come_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         build(ArmConfig(name="a", system="dense", knobs={"x": 1}, settings={"embeder": {}}, ingest={"y": 2}))

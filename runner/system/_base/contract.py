@@ -129,9 +129,11 @@ class MemorySystem:
 
     @classmethod
     def _explain(cls, line: str, arm: ArmConfig) -> str:
-        if line.startswith("arm.knobs.") and "no such key" in line:
-            reads = ", ".join(cls.Knobs.model_fields) or "no knobs"
-            return f"{line}: system '{arm.system}' does not read it; it reads {reads}"
+        key, _, problem = line.partition(": ")
+        for section, model in (("arm.knobs", cls.Knobs), ("arm.settings", cls.Settings)):
+            if problem.startswith("no such key") and key.rpartition(".")[0] == section:
+                reads = ", ".join(model.model_fields) or f"no {section.removeprefix('arm.')}"
+                return f"{line}: system '{arm.system}' does not read it; it reads {reads}"
         if line.startswith("arm.knobs.") and "is missing" in line:
             return f"{line}; state every knob: one that is off is sent off, never left out"
         return line
@@ -196,7 +198,9 @@ class MemorySystem:
         """
 
     async def search(self, ns: str, query: Query) -> Retrieval:
-        """Return hits, best first.
+        """Return hits, best first, cut to ``query.k`` and ``query.max_chars`` (:func:`~runner.system.within` does it).
+
+        A system that cannot keep to ``k`` says so in its capabilities (``honours_k``).
 
         Raises
         ------

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from runner.system import Capabilities, EmbeddedSystem
-from runner.system._retrieval.hits import hit_of, within
+from runner.system import Capabilities, EmbeddedSystem, hit_of, within
 from runner.types import Event, Query, Retrieval
 
 

@@ -25,12 +25,11 @@ from pydantic import Field
 
 from runner.config import ArmConfig, ModelConfig, Strict
 from runner.errors import ConfigError
-from runner.system import Opening, Provenance, spoken
+from runner.system import Opening, Provenance, hit_of, spoken, within
 from runner.system._base.threads import in_own_thread
 from runner.system._retrieval import onnx_models
 from runner.system._retrieval.bm25_index import Bm25Index
 from runner.system._retrieval.embedder import Vectors
-from runner.system._retrieval.hits import hit_of, within
 from runner.system._retrieval.ranking import Floats, Order, order
 from runner.system._retrieval.vector_system import VectorSettings, VectorSystem
 from runner.system._retrieval.words import stems

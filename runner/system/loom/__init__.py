@@ -25,7 +25,7 @@ from runner.config import ArmConfig
 from runner.dotted import at
 from runner.errors import Refused
 from runner.http import Reply, start_of
-from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version
+from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version, within
 from runner.system._bridge.answer_paths import answer_of
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.hit_paths import hits_of
@@ -35,7 +35,6 @@ from runner.system._bridge.polling import poll_until
 from runner.system._bridge.self_description import UNKNOWN, ResolvedDescription
 from runner.system._bridge.template import EVENT, QUERY, query_values
 from runner.system._bridge.templated import TemplatedBridge, check_taken
-from runner.system._retrieval.hits import within
 from runner.system.loom.settings import LoomSettings
 from runner.types import Answer, Event, Query, Retrieval
 

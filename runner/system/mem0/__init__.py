@@ -19,11 +19,10 @@ from pydantic import Field
 
 from runner.config import ArmConfig, ModelConfig, Strict
 from runner.errors import ConfigError, IngestError, ModelFault, SystemFault
-from runner.system import Capabilities, Opening, Prepared, Provenance, spoken
+from runner.system import Capabilities, Opening, Prepared, Provenance, spoken, within
 from runner.system._base.library import LibrarySystem
 from runner.system._base.text import clean
 from runner.system._base.threads import in_own_thread
-from runner.system._retrieval.hits import within
 from runner.system._retrieval.model_client import ModelClient
 from runner.system._retrieval.scratch_folder import ScratchFolder
 from runner.system._retrieval.vector_system import Embedding, VectorSettings

@@ -25,13 +25,12 @@ from runner.config import ArmConfig, own_path
 from runner.errors import ConfigError
 from runner.http import start_of
 from runner.process import Child, cannot_run
-from runner.system import Capabilities, Opening, Provenance, build_version
+from runner.system import Capabilities, Opening, Provenance, build_version, within
 from runner.system._base.text import clean
 from runner.system._bridge.bridge import Bridge
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.one_shot import Finished, finish
 from runner.system._bridge.self_description import ResolvedDescription
-from runner.system._retrieval.hits import within
 from runner.system._retrieval.scratch_folder import ScratchFolder
 from runner.system.reflect import note_files
 from runner.system.reflect.environment import (

@@ -190,6 +190,68 @@ HARNESS = Tickets
 """
 
 
+NO_FILE = "there is no file gone.jsonl (looked in {}); check the path, or name another with harness.dataset.path=FILE"
+
+
+@pytest.mark.parametrize("before", ["    def dataset(self):\n", "    def read(self):\n", "    def check(self):\n"])
+def test_a_file_that_is_missing_is_one_line(cli: Cli, tmp_path: Path, before: str) -> None:
+    mine = tmp_path / "mine" / "harness"
+    mine.mkdir(parents=True)
+    (mine / "tickets.py").write_text(
+        OWN.replace(before, f'{before}        open("gone.jsonl")\n').replace('["tickets 4"]', "super().check()")
+    )
+    (mine / "tickets.yaml").write_text("name: tickets\n")
+    commands = [("data", "check", "tickets")]
+    if "check" not in before:
+        commands.append(("harness=tickets", "+arm=bm25"))
+    for words in commands:
+        done = cli(*words, "--config-dir", "mine")
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.splitlines() == [f"error: tickets: {NO_FILE.format(tmp_path)}"]
+
+
+def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    def opened(scenario: Any) -> Any:
+        tmp_path.open()
+        return scenario
+
+    with pytest.raises(DatasetError) as caught:
+        Bent(opened).census(ALL)
+    assert str(caught.value) == (
+        f"tiny: {tmp_path} cannot be opened (Is a directory); make it readable, or give another copy with "
+        "harness.dataset.path=FILE"
+    )
+
+
+def test_a_fault_of_the_data_has_the_name_in_front_wherever_it_is_raised(cli: Cli, tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / "harness"
+    mine.mkdir(parents=True)
+    text = OWN.replace("class Tickets", "from runner.errors import DatasetError\n\n\nclass Tickets")
+    text = text.replace(
+        "    def dataset(self):\n", '    def dataset(self):\n        raise DatasetError("no file is named")\n'
+    )
+    (mine / "tickets.py").write_text(text)
+    (mine / "tickets.yaml").write_text("name: tickets\n")
+    for words in (("data", "fetch", "tickets"), ("harness=tickets", "+arm=bm25")):
+        done = cli(*words, "--config-dir", "mine")
+        assert (done.returncode, done.stderr) == (2, "error: tickets: no file is named\n")
+
+
+def test_the_place_is_of_the_harness_and_the_traceback_for_the_log(cli: Cli, tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / "harness"
+    mine.mkdir(parents=True)
+    body = '        import json\n        json.loads("{")\n'
+    (mine / "tickets.py").write_text(OWN.replace("    def dataset(self):\n", f"    def dataset(self):\n{body}"))
+    (mine / "tickets.yaml").write_text("name: tickets\n")
+    line = 1 + (mine / "tickets.py").read_text().splitlines().index('        json.loads("{")')
+    for words in (("data", "fetch", "tickets"), ("harness=tickets", "+arm=bm25")):
+        done = cli(*words, "--config-dir", "mine")
+        assert done.returncode == 2
+        (said,) = done.stderr.splitlines()
+        assert said.startswith("error: harness 'tickets': dataset() failed: JSONDecodeError: ")
+        assert said.endswith(f" (tickets.py:{line})")
+
+
 @pytest.mark.long
 def test_its_code_is_part_of_the_instrument(cli: Cli, tmp_path: Path) -> None:
     mine = tmp_path / "mine" / "harness"

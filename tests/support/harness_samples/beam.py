@@ -115,3 +115,6 @@ def beam_plans(folder: Path) -> Sample:
     write(chat, "chat.json", [{"plan-0": beam_chat()}, {"plan-1": beam_chat()}])
     write(chat, "probing_questions.json", questions)
     return Sample(config_of("beam", folder, size="10M"), ("->->", "SECRET"))
+
+
+SAMPLES = {"beam": beam, "beam rows": beam_rows, "beam plans": beam_plans}

@@ -54,3 +54,6 @@ def dialogue_lines(folder: Path) -> Sample:
     rows = [pair | {"label": names[pair["label"]]} for pair in dialogue_pairs()]
     path = write(folder, "pairs.jsonl", "\n".join(json.dumps(row) for row in rows))
     return Sample(config_of("dialogue_consistency", path, distractors=1, sample=3), ("SECRETRULE", "dialogue_nli_test"))
+
+
+SAMPLES = {"dialogue_consistency": dialogue, "dialogue_consistency lines": dialogue_lines}

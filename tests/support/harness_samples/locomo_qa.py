@@ -29,3 +29,6 @@ def locomo(folder: Path) -> Sample:
     sample = {"sample_id": "conv-1", "conversation": conversation, "qa": questions, "event_summary": {"x": "SECRETSUM"}}
     path = write(folder, "locomo.json", [sample])
     return Sample(config_of("locomo_qa", path), ("SECRETQUERY", "SECRETGOLD", "SECRETTRAP", "SECRETSUM"))
+
+
+SAMPLES = {"locomo_qa": locomo}

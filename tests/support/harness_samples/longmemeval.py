@@ -69,3 +69,6 @@ def longmemeval(folder: Path) -> Sample:
     path = write(folder, "longmemeval.json", items)
     secrets = ("answer_", "_abs", "has_answer", "ultrachat", "SECRET", "acceptable", "q6")
     return Sample(config_of("longmemeval", path, stale_check=True), secrets)
+
+
+SAMPLES = {"longmemeval": longmemeval}

@@ -121,3 +121,6 @@ def membench_sampled(folder: Path) -> Sample:
         data = {"simple": {"roles": [{"tid": 0, "message_list": messages, "QA": plain}]}}
         write(folder / "0-10k", f"{name}_multiple_0.json", data)
     return Sample(config_of("membench", folder / "0-10k"), ("SECRET", "time:", "time'"))
+
+
+SAMPLES = {"membench": membench, "membench sampled": membench_sampled}

@@ -143,3 +143,6 @@ def memoryagentbench_rows(folder: Path) -> Sample:
     path = write(folder, "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write(folder, "entity2id.json", MAB_MOVIES)
     return Sample(config_of("memoryagentbench", path, scoring="upstream"), ("SECRET", "has_answer", "_abs"))
+
+
+SAMPLES = {"memoryagentbench": memoryagentbench, "memoryagentbench rows": memoryagentbench_rows}

@@ -42,3 +42,6 @@ def msc_row(place: int = 0, **changes: Any) -> dict[str, Any]:
 def msc_dmr(folder: Path) -> Sample:
     path = write(folder, "msc_self_instruct.jsonl", json_lines([msc_row(place) for place in range(4)]))
     return Sample(config_of("msc_dmr", path), ("SECRET", "valid_", "init_personas", "summary_speaker"))
+
+
+SAMPLES = {"msc_dmr": msc_dmr}

@@ -53,3 +53,6 @@ def musique_full(folder: Path) -> Sample:
     return Sample(
         config_of("musique", path, set="full"), ("SECRET", "supporting", "answerable", "hop", "decomposition")
     )
+
+
+SAMPLES = {"musique": musique, "musique full": musique_full}

@@ -45,3 +45,6 @@ def relied_on(folder: Path) -> Sample:
     ]
     path = write(folder, "relied_on.jsonl", "\n".join(json.dumps(row) for row in rows))
     return Sample(config_of("retrieval_recall", path, corpus=str(corpus)), ("SECRET",))
+
+
+SAMPLES = {"retrieval_recall": labels, "retrieval_recall relied_on": relied_on}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runner.system import line_of, spoken
+from runner.system._base.text import line_of, spoken
 from runner.types import Event, Hit, Query, Retrieval
 
 
