@@ -41,7 +41,7 @@ COMMON = frozenset(
 
 
 class Store:
-    """Notes in files, one folder per namespace, and an index in memory for those that were asked."""
+    """Notes in files, one folder a namespace, and an index in memory for those that were asked."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -84,7 +84,7 @@ class Store:
         return (read[0]["text"] if read else "I do not know that."), read
 
     def holds(self, ns, ids):
-        """Return those of these events that a note came from."""
+        """Which of these events there is anything of."""
         kept = {note["id"] for note in self.notes(ns)}
         return [name for name in ids if name in kept]
 
@@ -137,7 +137,7 @@ def spoken(note):
 
 
 def answer(store, request):
-    """Return the fields of an answer besides `ok`."""
+    """What one request gets, besides `ok`."""
     op, ns = request["op"], request.get("ns")
     if op == "probe":
         return ABOUT

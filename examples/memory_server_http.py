@@ -21,7 +21,6 @@ from memory_server import ABOUT, Store
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else an answer waits 40 ms for an acknowledgement
     store: Store
     lock = Lock()
 

@@ -286,10 +286,10 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: str = OK
     error: str = ""
     label: str = ""  # the majority over repeats; empty on the recall axis
-    labels: tuple[str, ...] = ()  # one a repeat: a label or an error status
+    labels: tuple[str, ...] = ()  # a label or an error status per repeat
     metrics: dict[str, float | None] = field(default_factory=dict)
     keys: str = ""  # digest of the ordered keys retrieved
-    repeat_keys: tuple[str, ...] = ()  # the same a repeat, where a system answers by itself and retrieves each time
+    repeat_keys: tuple[str, ...] = ()  # the same per repeat, where a system answers by itself and retrieves each time
     context: str = ""  # digest of the context handed to the reader
     hits: int = 0
     chars: int = 0  # length of that context

@@ -71,7 +71,7 @@ async def _session(place: CalibrationDir, setup: PreparedCalibration, observer: 
 def finished_file(
     place: CalibrationDir, header: Calibration, expected: int, problem: RunnerError | None
 ) -> Calibration:
-    """The file as the recorded probes have it; ``expected`` of them make it complete."""
+    """Return the file that follows from the recorded probes; ``expected`` of them make it complete."""
     rows = place.latest()
     kinds, categories = rates.tallies((row.kind, row.category, row.labels) for row in rows)
     failed = rates.too_many_errors(kinds)

@@ -75,6 +75,8 @@ class Youden(Struct, kw_only=True):
 
 
 class Slice(Struct, kw_only=True):
+    """The slice that the probes come from."""
+
     name: str
     sha256: str
     questions: int
@@ -95,7 +97,7 @@ class Wording(Struct, kw_only=True):
 
 
 class Calibration(Struct, kw_only=True):
-    """The whole file.
+    """The content of ``calibration.json``.
 
     ``source`` is ``probes`` or ``recorded``; ``rows`` are those of :data:`ROWS` and of the dataset's version; ``kinds``
     maps ``right``, ``specific`` and ``vague`` to counts, ``categories`` the same by category id.
@@ -116,7 +118,7 @@ class Calibration(Struct, kw_only=True):
     runs: dict[str, str] = field(default_factory=dict)  # by kind, the recorded runs that the answers came from
     repeats: int | str
     seed: int | None = None
-    asked: int | None = None  # probes a kind that were asked for
+    asked: int | None = None  # probes per kind that were asked for
     eligible: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     wording: Wording
@@ -160,14 +162,14 @@ def read(path: Path) -> Calibration:
         raise RecordError(f"{place}: '{found.state}' is no state of a calibration; calibrate again")
     by_category = [item for kinds in found.categories.values() for item in kinds.items()]
     for name, tally in [*found.kinds.items(), *by_category]:
-        wrong = _unsound(name, tally)
+        wrong = _contradiction(name, tally)
         if wrong:
             raise RecordError(f"{place}: {wrong}; the file is damaged or was edited: calibrate again")
     return found
 
 
-def _unsound(name: str, tally: ProbeTally) -> str:
-    """Name the figure of a tally that cannot be; empty where all can."""
+def _contradiction(name: str, tally: ProbeTally) -> str:
+    """Return the contradiction in a tally; empty where there is none."""
     if name not in KINDS:
         return f"'{name}' is no kind of probe"
     if not 0 <= tally.passed <= tally.graded <= tally.probes <= _MOST:
@@ -187,5 +189,5 @@ def _unsound(name: str, tally: ProbeTally) -> str:
 
 
 def empty(**values: Any) -> Calibration:
-    """A calibration that has not begun."""
+    """Return a calibration that has not begun."""
     return Calibration(format=FORMAT, runner=runner.__version__, state=INCOMPLETE, **values)

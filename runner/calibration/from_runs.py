@@ -137,7 +137,7 @@ def _opened(path: Path, kind: str) -> tuple[Instrument, RunDir]:
 
 
 def _rows(run: RunDir, instrument: Instrument, left_out: Counter[str]) -> Iterable[_Graded]:
-    """The graded answers of a run that count, its last row a question.
+    """Yield the graded answers of a run that count, the last row of each question.
 
     Raises
     ------

@@ -42,12 +42,12 @@ class ProbeItem:
 
     @property
     def golds(self) -> list[str]:
-        """Every accepted answer."""
+        """Return every accepted answer."""
         return [gold for gold in self.question.gold.answers if gold.strip()]
 
     @property
     def gold(self) -> str:
-        """The first accepted answer."""
+        """Return the first accepted answer."""
         return self.golds[0]
 
 
@@ -86,7 +86,7 @@ def plan_probes(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int)
     Parameters
     ----------
     per_kind
-        Probes a kind; fewer where the slice holds fewer items. Each category has its share of the slice, so that
+        Probes of each kind; fewer where the slice holds fewer items. Each category has its share of the slice, so that
         the rates over all of them speak of the headline.
     seed
         Of every choice: items, templates and wrong answers. The order of the data does not matter.
@@ -109,7 +109,7 @@ def plan_probes(harness: Harness, chosen: SliceConfig, per_kind: int, seed: int)
         items = sorted(groups[category], key=lambda item: item.question.id)
         random.Random(f"{seed}:{category}").shuffle(items)
         for item in items[: quota[category]]:
-            probes += _of(item, items, seed, left_out)
+            probes += _probes_of(item, items, seed, left_out)
     return ProbePlan(
         probes, {name: len(items) for name, items in sorted(groups.items())}, dict(sorted(left_out.items()))
     )
@@ -131,7 +131,7 @@ def _items(harness: Harness, chosen: SliceConfig, left_out: Counter[str]) -> Ite
                 yield item
 
 
-def _of(item: ProbeItem, others: Sequence[ProbeItem], seed: int, left_out: Counter[str]) -> Iterable[Probe]:
+def _probes_of(item: ProbeItem, others: Sequence[ProbeItem], seed: int, left_out: Counter[str]) -> Iterable[Probe]:
     draw = random.Random(f"{seed}:{item.question.id}")
     template = draw.choice(sorted(templates.ANSWERS))
     yield Probe(item, RIGHT, templates.fill_answer(template, item.gold), template, item.gold, item.question.id)
@@ -156,7 +156,7 @@ def holds_gold(text: str, item: ProbeItem) -> bool:
 
 
 def _donor(item: ProbeItem, others: Sequence[ProbeItem], template: str, draw: random.Random) -> ProbeItem | None:
-    """Another item of the category whose gold is surely no answer here; from a seeded place in a shuffled list.
+    """Return another item of the category whose gold is surely wrong here, from a seeded place in a shuffled list.
 
     One that asks in the same way comes first: a date where a date is asked for is harder to tell from the truth, as a
     real wrong answer is.

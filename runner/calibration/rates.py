@@ -15,7 +15,7 @@ from runner.types import ABSTAIN, CORRECT, LABELS
 MAX_ERROR_SHARE: Final = 0.05  # of the probes of a kind; above it, those that did not fail are no sample of it
 _Z: Final = 1.959963984540054  # 97.5 % point of the normal
 
-GradedLabels = tuple[str, str, Sequence[str]]  # kind, category, one label (or error status) a repeat
+GradedLabels = tuple[str, str, Sequence[str]]  # kind, category, a label (or error status) per repeat
 
 
 def tally(items: Sequence[Sequence[str]]) -> ProbeTally:
@@ -24,7 +24,7 @@ def tally(items: Sequence[Sequence[str]]) -> ProbeTally:
     Parameters
     ----------
     items
-        For each probe, one label or error status a repeat. The majority counts, as in a gate; an abstention is not a
+        For each probe, a label or error status per repeat. The majority counts, as in a gate; an abstention is not a
         pass; a probe all of whose repeats failed is an error and in no rate.
     """
     majority = [majority_label(labels) for labels in items]
@@ -53,7 +53,7 @@ def tally(items: Sequence[Sequence[str]]) -> ProbeTally:
 
 
 def wilson(passed: int, total: int) -> tuple[float, float]:
-    """Wilson's (1927) score interval of a share, 95 %, through scipy."""
+    """Return Wilson's (1927) score interval of a share, 95 %, through scipy."""
     from scipy.stats import binomtest
 
     bounds = binomtest(passed, total).proportion_ci(0.95, method="wilson")
@@ -61,7 +61,7 @@ def wilson(passed: int, total: int) -> tuple[float, float]:
 
 
 def tallies(graded: Iterable[GradedLabels]) -> tuple[dict[str, ProbeTally], dict[str, dict[str, ProbeTally]]]:
-    """Counts by kind, and by category and kind. Every kind of :data:`KINDS` has a tally, empty ones included."""
+    """Count by kind, and by category and kind. Every kind of :data:`KINDS` has a tally, empty ones included."""
     by_kind: dict[str, list[Sequence[str]]] = {kind: [] for kind in KINDS}
     by_category: dict[str, dict[str, list[Sequence[str]]]] = {}
     for kind, category, labels in graded:
@@ -77,7 +77,7 @@ def tallies(graded: Iterable[GradedLabels]) -> tuple[dict[str, ProbeTally], dict
 
 
 def rates_of(kinds: Mapping[str, ProbeTally], wrong: str) -> JudgeRates | None:
-    """The rates with one of the two classes of wrong answers; ``None`` where a class is empty."""
+    """Return the rates with one of the two classes of wrong answers; ``None`` where a class is empty."""
     right, other = kinds.get(RIGHT), kinds.get(wrong)
     if right is None or other is None or not right.graded or not other.graded:
         return None
@@ -85,7 +85,7 @@ def rates_of(kinds: Mapping[str, ProbeTally], wrong: str) -> JudgeRates | None:
 
 
 def youden(kinds: Mapping[str, ProbeTally]) -> dict[str, Youden]:
-    """Youden's J with each class of wrong answers that there is, ± z√VarJ within -1 .. 1."""
+    """Return Youden's J with each class of wrong answers that there is, ± z√VarJ within -1 .. 1."""
     found = {}
     for wrong in (SPECIFIC, VAGUE):
         rates = rates_of(kinds, wrong)
@@ -96,5 +96,5 @@ def youden(kinds: Mapping[str, ProbeTally]) -> dict[str, Youden]:
 
 
 def too_many_errors(kinds: Mapping[str, ProbeTally]) -> list[str]:
-    """Kinds of which more than :data:`MAX_ERROR_SHARE` could not be graded."""
+    """Return the kinds of which more than :data:`MAX_ERROR_SHARE` could not be graded."""
     return [kind for kind, item in kinds.items() if item.probes and item.errors / item.probes > MAX_ERROR_SHARE]

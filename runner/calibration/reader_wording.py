@@ -45,13 +45,13 @@ class ReaderWording:
         return self._requests.build(self._answer.fill(values), parts)
 
     def accepted(self, probe: Probe, reply: str) -> str | None:
-        """The reply as the text of a probe, or ``None`` when the template is to be used (:data:`CHECK`)."""
-        said = " ".join(reply.split())
-        if not said or len(said) > _LONGEST + len(probe.fact) or templates.is_refusal(said):
+        """Return the reply as the text of a probe, or ``None`` when the template is to be used (:data:`CHECK`)."""
+        text = " ".join(reply.split())
+        if not text or len(text) > _LONGEST + len(probe.fact) or templates.is_refusal(text):
             return None
-        if probe.kind in (RIGHT, SPECIFIC) and not templates.has_words_of(said, probe.fact):
+        if probe.kind in (RIGHT, SPECIFIC) and not templates.has_words_of(text, probe.fact):
             return None
-        return None if probe.kind != RIGHT and holds_gold(said, probe.item) else said
+        return None if probe.kind != RIGHT and holds_gold(text, probe.item) else text
 
     def record(self) -> dict[str, Any]:
         """Return what decided the wording: model, parameters, prompt hashes and the check."""

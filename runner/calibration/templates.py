@@ -44,7 +44,7 @@ _AUXILIARY = re.compile(
 
 
 def fill_answer(template: str, fact: str) -> str:
-    """A fact in the words of a template of :data:`ANSWERS`.
+    """Return a fact in the words of a template of :data:`ANSWERS`.
 
     A full stop that ends the fact is not doubled. Filling is by replacement: braces in the fact are its own.
     """
@@ -54,7 +54,7 @@ def fill_answer(template: str, fact: str) -> str:
 
 
 def fill_vague(template: str, question: str) -> str:
-    """An answer that stays on the question's topic and says nothing about what it asks."""
+    """Return an answer that stays on the question's topic and says nothing about what it asks."""
     return VAGUE[template].replace("{topic}", topic(question))
 
 
@@ -86,8 +86,8 @@ def has_words_of(text: str, fact: str) -> bool:
 def same_answer(one: str, other: str) -> bool:
     """Return whether two answers may be the same: equal after SQuAD normalisation, or one is contained in the other.
 
-    Contained is meant twice: as a run of characters of the normalised text ("painting" in "paintings"), and as a bag of
-    words ("London, Paris" in "Paris, Rome and London"). It errs on the side of the same.
+    "Contained" has two senses: as a run of characters of the normalised text ("painting" in "paintings"), and as a bag
+    of words ("London, Paris" in "Paris, Rome and London"). It errs on the side of the same.
     """
     left, right = _words(one), _words(other)
     if not left or not right:

@@ -12,7 +12,7 @@ from runner.record.sweepdir import is_sweep, number_of, read_plan, setting_of
 
 
 def baseline_of(run: RunDir, experiment: Experiment) -> RunDir | str:
-    """The baseline of an arm of a sweep, or in a line why it has none to be watched against.
+    """Return the baseline of an arm of a sweep, or a line that says why there is none to watch it against.
 
     It is the arm named by ``gate.baseline``, else the first one with the same settings, which is how the gate chooses;
     where the gate may yet choose another, there is none.
@@ -71,7 +71,7 @@ def _arm(run: RunDir) -> str | None:
 
 
 def _missing_before(sweep: Path, number: int) -> int | None:
-    """The first job of the plan before this one that left no run."""
+    """Return the first job of the plan before this one that left no run."""
     present = {number_of(run.path) for run in runs_under(sweep)}
     jobs = read_plan(sweep).jobs or []
     return next((job.number for job in jobs if job.number < number and job.number not in present), None)

@@ -28,7 +28,7 @@ STOPS_AT: Final = 1 / ALPHA
 
 
 def contradictions(experiment: Experiment) -> list[str]:
-    """Settings that do not go together with stopping early, one line each."""
+    """Return the settings that contradict stopping early, one line each."""
     if not experiment.run.stop_when_decided:
         return []
     gate, key = experiment.gate, "run.stop_when_decided"
@@ -68,7 +68,7 @@ def too_few_clusters(clusters: int, unit: str) -> str | None:
 
 
 class Watch:
-    """Rows of one arm, in the order in which they finish, against the recorded ones of the baseline.
+    """Compares the rows of one arm, in the order in which they finish, with the recorded rows of the baseline.
 
     What counts is what the gate counts: questions of its categories whose gold stands, failed in neither arm.
 
@@ -102,8 +102,8 @@ class Watch:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def take(self, row: Row) -> bool:
-        """A row was finished; whether the arm may stop now."""
+    def add(self, row: Row) -> bool:
+        """Add a finished row; return whether the arm may stop now."""
         name = row.id.encode()
         place = int(np.searchsorted(self._ids, np.bytes_(name)))
         if place == len(self._ids) or self._ids[place] != name:
@@ -139,7 +139,7 @@ class Watch:
 
 
 def standing(wins: int, losses: int, ties: int, e_value: float, unit: str) -> str:
-    """An e-value in words."""
+    """Return an e-value in words."""
     counts = f"{wins} {unit}{'' if wins == 1 else 's'} won, {losses} lost" + (f", {ties} tied" if ties else "")
     return f"{counts}, e-value {e_value:.3g} ({STOPS_AT:.0f} decides)"
 
@@ -152,7 +152,7 @@ def _value(row: Row, metric: str) -> float:
 
 
 def watch_against(baseline: RunDir, settings: GateConfig, instrument: Instrument) -> tuple[Watch, str]:
-    """A watch against a recorded baseline, and the metric that it reads.
+    """Return a watch against a recorded baseline, and the metric that it reads.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def watch_against(baseline: RunDir, settings: GateConfig, instrument: Instrument
 
 
 class WatchedArm:
-    """A watch with what must be said of it: against whom, by what, under which null."""
+    """A watch with its description: the baseline, the metric and the null hypothesis."""
 
     def __init__(self, watch: Watch, against: RunDir, metric: str, unit: str) -> None:
         self.watch = watch
@@ -187,9 +187,9 @@ class WatchedArm:
             "null": f"each {self.unit} is as likely to be won as lost",
         }
 
-    def take(self, row: Row) -> Decided | None:
-        """A row was finished; why to stop, if it is decided."""
-        return self.watch.decided(self.against, self.unit) if self.watch.take(row) else None
+    def add(self, row: Row) -> Decided | None:
+        """Add a finished row; return why to stop, if the arm is decided."""
+        return self.watch.decided(self.against, self.unit) if self.watch.add(row) else None
 
 
 def begin_watch(run: RunDir, experiment: Experiment, instrument: Instrument) -> WatchedArm | str:

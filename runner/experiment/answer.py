@@ -37,7 +37,7 @@ Answerer = Callable[[int], Awaitable[AnswerAttempt]]
 
 
 class ReaderAnswers:
-    """A reader with its model."""
+    """Has a reader's model answer questions."""
 
     def __init__(self, reader: Reader, model: Model, ledger: Ledger) -> None:
         self._reader, self._model, self._ledger = reader, model, ledger
@@ -55,7 +55,7 @@ class ReaderAnswers:
 
 
 class MemoryAnswers:
-    """A memory system that answers by itself: journalled, budgeted and resumed as a reader is."""
+    """Has a memory system answer questions by itself: journalled, budgeted and resumed like a reader."""
 
     def __init__(self, config: ModelConfig, ledger: Ledger) -> None:
         self._config, self._ledger = config, ledger
@@ -74,7 +74,7 @@ class MemoryAnswers:
 
 
 class _Memory(Model):
-    """One question to a memory system, as a model: its reply is the whole answer, as JSON."""
+    """Asks a memory system as if it were a model: its reply is the whole answer, as JSON."""
 
     def __init__(self, config: ModelConfig, ask: Callable[[], Awaitable[Answer]]) -> None:
         super().__init__(config)

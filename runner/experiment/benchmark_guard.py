@@ -42,7 +42,7 @@ class BenchmarkGuard:
         )
 
     def require_headline(self, metrics: Mapping[str, float | None]) -> None:
-        """Refuse a run on the recall axis whose rows have no word about what its headline is."""
+        """Refuse a run on the recall axis whose rows do not have its headline metric."""
         if self._headline and self._headline not in metrics:
             raise ConfigError(
                 [
@@ -55,11 +55,11 @@ class BenchmarkGuard:
     def grade(self, question: Question, answer: str) -> Label:
         with own_code(self._harness.name, f"grade() on '{question.id}'"):
             label: Any = self._harness.grade(question, answer)
-        said = label.value if isinstance(label, Label) else type(label).__name__
+        got = label.value if isinstance(label, Label) else type(label).__name__
         if not isinstance(label, Label) or label.value not in LABELS:
             raise ConfigError(
                 [
-                    f"harness '{self._harness.name}': grade() on '{question.id}' returned {said!r}; it returns a Label "
+                    f"harness '{self._harness.name}': grade() on '{question.id}' returned {got!r}; it returns a Label "
                     f"whose value is {', '.join(LABELS[:-1])} or {LABELS[-1]}"
                 ]
             )
@@ -75,13 +75,13 @@ class BenchmarkGuard:
     def _metrics(self, step: str, question: Question, call: Callable[[], Scores]) -> Scores:
         name = self._harness.name
         with own_code(name, f"{step}() on '{question.id}'"):
-            told: Any = call()
-        if not isinstance(told, dict):
-            raise ConfigError([f"harness '{name}': {step}() returns a dict of metrics, and not {type(told).__name__}"])
-        found: Scores = {}
-        for metric, value in told.items():
+            given: Any = call()
+        if not isinstance(given, dict):
+            raise ConfigError([f"harness '{name}': {step}() returns a dict of metrics, and not {type(given).__name__}"])
+        scores: Scores = {}
+        for metric, value in given.items():
             if value is None:
-                found[metric] = None
+                scores[metric] = None
                 continue
             declared = self._declared.find(metric) if isinstance(metric, str) else None
             share = declared is not None and declared.share
@@ -93,8 +93,8 @@ class BenchmarkGuard:
                         f"{what}, or None where it is not measurable"
                     ]
                 )
-            found[metric] = float(value)
-        return found
+            scores[metric] = float(value)
+        return scores
 
 
 def _is_number(value: Any) -> bool:

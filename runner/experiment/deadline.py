@@ -1,4 +1,4 @@
-"""One call of a memory system's contract: in time, and whatever it raises as a status."""
+"""Calls of a memory system within a deadline; every exception becomes a fault of the system."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ async def with_deadline(
     Parameters
     ----------
     step
-        Of the contract ("write"), for messages.
+        The method of the contract ("write"), for messages.
     fault
-        What a failure is.
+        The class of the fault that a failure becomes.
     seconds, key
         How long it may take, and the config key that says so.
 

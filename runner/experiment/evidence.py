@@ -63,7 +63,10 @@ class ScenarioEvidence:
         return StoredEvidence(found, None if held is None else tuple(at.id for at in found if at.id in held), links)
 
     async def _held(self, wanted: list[str]) -> frozenset[str] | None:
-        """Ask the system which events it holds; a failure is logged and never one of the question."""
+        """Return the ids that the system holds; ``None`` where it cannot tell, fails or is too slow.
+
+        A note on a failure must not become a failure. A system that was too slow once is not asked again.
+        """
         if self._silent:
             return None
         try:
@@ -78,7 +81,7 @@ class ScenarioEvidence:
 
     @cached_property
     def _words(self) -> list[tuple[str, str]]:
-        """Every event's id and its normalised words, made once a scenario."""
+        """Return the id and the normalised words of every event, made once per scenario."""
         return [(event.id, spaced_tokens(event.text)) for event in self._scenario.events]
 
     def _located(self, question: Question) -> set[str]:

@@ -142,7 +142,7 @@ async def _session(
 def _watch(
     run: RunDir, ready: PreparedExperiment, engine: QuestionLoop, observer: Observer, to_the_end: bool
 ) -> dict[str, Any]:
-    """Watch an arm of a sweep against its baseline, or not; what provenance says of it."""
+    """Watch an arm of a sweep against its baseline, or not; return the entry for ``provenance.json``."""
     found = "it is to run to its end" if to_the_end else begin_watch(run, ready.experiment, run.instrument())
     if isinstance(found, str):
         observer.note(f"not watched: {found}")

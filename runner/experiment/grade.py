@@ -75,7 +75,7 @@ class GradedAnswers:
 
 
 class JudgeGrader:
-    """A judge with its model: an answer in, a label out."""
+    """Has a judge's model label answers."""
 
     def __init__(self, judge: Judge, model: Model, ledger: Ledger) -> None:
         self._judge, self._model, self._ledger = judge, model, ledger

@@ -82,7 +82,7 @@ def instrument(ready: PreparedExperiment, opened: Provenance, last_check: LastCh
 
 
 def judge_rows(config: ModelConfig, judge: Judge | None, rules: Sequence[str] = ()) -> dict[str, Any]:
-    """The rows of the instrument that describe who grades; ``None`` is no judge, ``rules`` are the benchmark's own."""
+    """Return the rows of the instrument that describe the grader: the judge, if any, and the benchmark's own rules."""
     by = [judge.identity] if judge else []
     by += [f"rule:{rule}" for rule in sorted(rules)] if config.provider != "none" else []
     return {
@@ -93,7 +93,7 @@ def judge_rows(config: ModelConfig, judge: Judge | None, rules: Sequence[str] = 
 
 
 def write_side(ready: PreparedExperiment, opened: Provenance) -> str:
-    """Digest of all that decides what is ingested; arms that share it differ on the read side only."""
+    """Return a digest of all that decides what is ingested; arms that share it differ on the read side only."""
     arm = ready.experiment.arm
     return digest(
         [
@@ -116,7 +116,7 @@ def _denominator(axis: str, harness: Harness) -> str:
 
 
 def written_form(fresh: Instrument) -> dict[str, Any]:
-    """Return what ``instrument.json`` of a new run holds: of a system that was never checked an empty conformance."""
+    """Return the content of ``instrument.json`` of a new run; conformance is empty for a system never checked."""
     plain: dict[str, Any] = msgspec.to_builtins(fresh)
     harness = {name: value for name, value in plain["harness"].items() if name not in SUPERSEDED}
     return {**plain, "harness": harness, "conformance": plain["conformance"] if fresh.conformance.checked else {}}

@@ -59,7 +59,7 @@ class Simplifier:
 
 
 def _model(experiment: Experiment) -> ModelConfig | None:
-    """The judge, or another model at the judge's endpoint."""
+    """Return the judge, or another model at the judge's endpoint."""
     chosen, judge = experiment.run.lexical, experiment.judge
     if experiment.axis == "recall":
         raise ConfigError([f"run.lexical={chosen}: there are no answers to score while reader=none; choose a reader"])
@@ -94,7 +94,7 @@ class LexicalScores:
 
 
 class LexicalScorer:
-    """A simplifier with its model: an answer in, lexical scores out."""
+    """Simplifies answers and gives their lexical scores."""
 
     def __init__(self, simplifier: Simplifier, model: Model | None, ledger: Ledger) -> None:
         self._template = simplifier.template

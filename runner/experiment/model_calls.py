@@ -44,7 +44,7 @@ class Ledger:
         self._journal = journal
 
     async def complete(self, model: Model, request: Request, question: str, role: str, repeat: int) -> Completion:
-        """A recorded reply, or a new one.
+        """Return a recorded reply, or ask for a new one.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Ledger:
         return completion
 
     async def complete_for_system(self, model: Model, request: Request) -> Completion:
-        """The same for a memory system that asks a model while it searches."""
+        """Complete a request of a memory system that asks a model while it writes or searches."""
         question = current_question.get()  # empty while a history is written
         return await self.complete(model, request, question, "search_model" if question else "ingest_model", 0)
 

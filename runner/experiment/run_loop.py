@@ -37,7 +37,7 @@ log = logging.getLogger("runner")
 
 
 class QuestionLoop(RunSession):
-    """One session of one run: what is not recorded yet is asked of the memory, its reader and the judge.
+    """Asks the memory, its reader and the judge for all that is not recorded yet, in one session of a run.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class QuestionLoop(RunSession):
         self._benchmark = BenchmarkGuard(ready.harness, ready.experiment.axis)
 
     def opening(self, opening: Opening) -> Opening:
-        """The opening of the system, with a way to ask models that is recorded and within the budget."""
+        """Return the opening of the system, with a way to ask models that is recorded and within the budget."""
         return Opening(
             cache_dir=opening.cache_dir, complete=self._ledger.complete_for_system, prices=self._ready.prices
         )

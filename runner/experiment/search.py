@@ -53,7 +53,7 @@ class Searched:
 
 
 class Searcher:
-    """One system's read side, for the questions of one benchmark."""
+    """Searches one memory system for the questions of one benchmark."""
 
     def __init__(
         self, benchmark: BenchmarkGuard, system: MemorySystem, recall: Recall, config: RunConfig, stop: StopFlag

@@ -113,7 +113,7 @@ class RunSession:
             self._stop.pull(error)
 
     def interrupt(self) -> None:
-        """Ctrl-C: finish what is in flight and stop; a second one drops what is in flight."""
+        """Finish the calls in flight and stop, as on Ctrl-C; a second call drops those in flight."""
         self._interrupts += 1
         self._stop.pull(Stopped("interrupted"))
         if self._interrupts == 1:
@@ -177,7 +177,7 @@ class RunSession:
         self._ledger.remember(self._run.calls(), self._done, ask_again)
 
     async def _watch(self, journals: Sequence[Journal[Any]]) -> None:
-        """Once a second: what is written reaches the disk, and a run in which nothing finishes is ended."""
+        """Bring what is written to the disk every second, and end a run in which nothing finishes."""
         calls, warned = 0, False
         while True:
             await asyncio.sleep(1.0)
@@ -200,8 +200,8 @@ class RunSession:
                     self._main.cancel()
 
     def _look(self, row: Row) -> None:
-        """A watched arm is looked at after every row, in the order of the journal."""
-        decided = self.watching.take(row) if self.watching is not None else None
+        """Show a row to the watch of an arm, in the order of the journal, and stop the run when it is decided."""
+        decided = self.watching.add(row) if self.watching is not None else None
         if decided is not None:
             self._stop.pull(decided)
 
@@ -214,7 +214,7 @@ class RunSession:
             self._stop.failed(f"{row.status}: {row.error}")
 
     def _write(self, row: Row, texts: Texts | None) -> None:
-        """The long part first: a row on disk always has its texts."""
+        """Write the texts, then the row, so that a row on disk always has its texts."""
         row = replace(row, error=row.error[:500])
         if texts is not None and self._config.texts:
             self._texts.append(texts)

@@ -23,7 +23,7 @@ class Spend:
         self.max_calls = run.max_calls
         self.calls = 0
         self.usd = 0.0
-        self._told: dict[str, tuple[int, float]] = {}  # calls and US dollars by role
+        self._by_role: dict[str, tuple[int, float]] = {}  # calls and US dollars by role
         self._unforeseen: set[str] = set()  # roles whose first call is in flight, at no price that is known beforehand
         self._pending = 0
         self._reserved = 0.0
@@ -51,7 +51,7 @@ class Spend:
         Returns
         -------
         float
-            What was reserved, in US dollars; :meth:`settle` gives it back.
+            The reserved sum, in US dollars; :meth:`settle` gives it back.
 
         Raises
         ------
@@ -61,16 +61,16 @@ class Spend:
         self._check_calls()
         if self.max_usd is not None:
             while estimate is None and role in self._unforeseen:
-                await self._one_to_end()
+                await self._wait_for_a_call()
             while self.usd + self._reserved + self._expected(estimate, role) > self.max_usd:
                 if not self._pending:
                     raise Stopped(
                         f"the budget of run.max_usd={self.max_usd:g} is reached: {self.usd:.4g} USD are spent "
                         f"and the next call may cost {self._expected(estimate, role):.4g}"
                     )
-                await self._one_to_end()
+                await self._wait_for_a_call()
             self._check_calls()  # others may have been sent meanwhile
-            if estimate is None and role not in self._told:
+            if estimate is None and role not in self._by_role:
                 self._unforeseen.add(role)
         expected = self._expected(estimate, role)
         self._reserved += expected
@@ -81,7 +81,7 @@ class Spend:
         if self.max_calls is not None and self.calls + self._pending >= self.max_calls:
             raise Stopped(f"the budget of run.max_calls={self.max_calls} calls is reached")
 
-    async def _one_to_end(self) -> None:
+    async def _wait_for_a_call(self) -> None:
         self._ended = self._ended or asyncio.get_running_loop().create_future()
         await asyncio.shield(self._ended)
 
@@ -112,11 +112,11 @@ class Spend:
         """Count a call that is paid."""
         self.calls += 1
         self.usd += usage.usd or 0.0
-        calls, usd = self._told.get(role, (0, 0.0))
-        self._told[role] = (calls + 1, usd + (usage.usd or 0.0))
+        calls, usd = self._by_role.get(role, (0, 0.0))
+        self._by_role[role] = (calls + 1, usd + (usage.usd or 0.0))
 
     def _expected(self, estimate: float | None, role: str) -> float:
         if estimate is not None:
             return estimate
-        calls, usd = self._told.get(role, (0, 0.0))
+        calls, usd = self._by_role.get(role, (0, 0.0))
         return usd / calls if calls else 0.0

@@ -29,6 +29,7 @@ class StopFlag:
         self._failures = 0
 
     def pull(self, reason: RunnerError) -> None:
+        """Stop the run for a reason; a later one is dropped."""
         if self.reason is None:
             self.reason = reason
 
@@ -38,10 +39,11 @@ class StopFlag:
             raise StopRequested
 
     def succeeded(self) -> None:
+        """Begin to count failures in a row anew."""
         self._failures = 0
 
     def failed(self, what: str) -> None:
-        """One thing failed: a question, or a whole scenario that could not be ingested."""
+        """Count a failure: of a question, or of a whole scenario that could not be ingested."""
         self._failures += 1
         if self._limit is not None and self._failures >= self._limit:
             self.pull(Stopped(f"{self._limit} failures in a row (run.stop_after_errors), the last {what}"))
@@ -49,15 +51,15 @@ class StopFlag:
 
 @contextmanager
 def stop_signals(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM stop a run cleanly, where signals can be had (the main thread of a POSIX process)."""
+    """Stop a run cleanly on Ctrl-C and SIGTERM, where signals can be had (the main thread of a POSIX process)."""
     loop = asyncio.get_running_loop()
-    taken = []
+    handled = []
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(number, interrupt)
-            taken.append(number)
+            handled.append(number)
     try:
         yield
     finally:
-        for number in taken:
+        for number in handled:
             loop.remove_signal_handler(number)

@@ -1,7 +1,7 @@
 """A guard around a memory system: what it returns is whole, of the declared types, and cites events that exist.
 
-Nothing that a system returns is believed to be what its method says. A wrong type is a fault of that question, told by
-the place where it stands; it never reaches a metric, a reader or the record.
+A system's type annotations are not trusted. A wrong type is a fault of that question, named by its place; it never
+reaches a metric, a reader or the record.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def receipt(value: object) -> Receipt:
     IngestError
         Saying what came instead.
     """
-    return _whole("write", value, Receipt, IngestError)
+    return _converted("write", value, Receipt, IngestError)
 
 
 def retrieval(value: object, known: Collection[str] | None) -> Retrieval:
@@ -47,9 +47,9 @@ def retrieval(value: object, known: Collection[str] | None) -> Retrieval:
         Saying what came instead.
     """
     if isinstance(value, Retrieval):
-        _are_hits("search", value.hits)
-    found = _whole("search", value, Retrieval, SearchError)
-    _cite(found.hits, known)
+        _check_hits("search", value.hits)
+    found = _converted("search", value, Retrieval, SearchError)
+    _check_sources(found.hits, known)
     return found
 
 
@@ -62,19 +62,19 @@ def answer(value: object, known: Collection[str] | None) -> Answer:
         Saying what came instead; for an empty answer, and for a use that cannot be.
     """
     if isinstance(value, Answer) and value.hits is not None:
-        _are_hits("ask", value.hits)
-    found = _whole("ask", value, Answer, SearchError)
+        _check_hits("ask", value.hits)
+    found = _converted("ask", value, Answer, SearchError)
     if not found.text.strip():
         raise SearchError("ask returned an empty answer; that nothing is known is to be said in words")
     wrong = impossible(found.usage) if found.usage is not None else None
     if wrong is not None:
         raise SearchError(f"ask returned a use of its models that cannot be: {wrong}")
-    _cite(found.hits or (), known)
+    _check_sources(found.hits or (), known)
     return found
 
 
-def _are_hits(step: str, hits: object) -> None:
-    """A mapping with the right keys would pass for a hit."""
+def _check_hits(step: str, hits: object) -> None:
+    """Refuse what is not a tuple of hits; a mapping with the right keys would pass for a hit later."""
     if not isinstance(hits, tuple | list):
         raise SearchError(f"{step} must return hits as a tuple, and returned {type(hits).__name__}")
     for hit in hits:
@@ -86,18 +86,18 @@ def _are_hits(step: str, hits: object) -> None:
             raise SearchError(f"hit '{hit.key}' has sources of type {kind}; they are a tuple of event ids")
 
 
-def _whole(step: str, value: object, kind: type[T], fault: type[SystemFault]) -> T:
+def _converted(step: str, value: object, kind: type[T], fault: type[SystemFault]) -> T:
     if not isinstance(value, kind):
-        raise fault(f"{step} must return {_a(kind)}, and returned {type(value).__name__}")
+        raise fault(f"{step} must return {_with_article(kind)}, and returned {type(value).__name__}")
     try:
         return msgspec.convert(msgspec.to_builtins(value, builtin_types=_KEPT, enc_hook=_plain), kind)
     except (TypeError, ValueError, RecursionError) as error:  # of either
         what = str(error).replace("`", "'").replace("$.", "")
-        raise fault(f"{step} returned {_a(kind)} with what cannot stand there: {what}") from None
+        raise fault(f"{step} returned {_with_article(kind)} with what cannot stand there: {what}") from None
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of an array library, and texts of a class of their own, as what they are."""
+    """Convert numbers of an array library, and subclasses of str, to plain values."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, numbers.Integral):
@@ -107,8 +107,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a value of type {type(value).__name__}")
 
 
-def _cite(hits: Sequence[Hit], known: Collection[str] | None) -> None:
-    """An invented source is a fault, never a miss."""
+def _check_sources(hits: Sequence[Hit], known: Collection[str] | None) -> None:
+    """Refuse a source that was never written: it is a fault, not a miss."""
     if known is None:
         return
     for hit in hits:
@@ -120,5 +120,5 @@ def _cite(hits: Sequence[Hit], known: Collection[str] | None) -> None:
             )
 
 
-def _a(kind: type) -> str:
+def _with_article(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}"

@@ -112,7 +112,7 @@ def replay_watch(a: Arm, b: Arm, settings: GateConfig, found: Comparability) -> 
     counted = about.comparable if settings.categories == "comparable" else a.data.categories
     watch = Watch(a.data, b.metric, counted)
     for row in b.run.rows():
-        watch.take(row)
+        watch.add(row)
     unit = "question" if watch.signs.single else about.cluster
     return ReplayedWatch(watch.signs, unit, b.left, b.resume)
 

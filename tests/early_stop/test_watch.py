@@ -176,7 +176,7 @@ def test_an_arm_is_stopped_only_where_the_gate_would_give_a_verdict(tmp_path: Pa
 
     def stopped_after(rows: list[Row]) -> int | None:
         watch, _ = watch_against(RunDir(path), GateConfig(), instrument)
-        return next((n for n, row in enumerate(rows, 1) if watch.take(row)), None)
+        return next((n for n, row in enumerate(rows, 1) if watch.add(row)), None)
 
     assert stopped_after([answered(i, True, cluster=i, keys="b") for i in range(12)]) == 7
     assert stopped_after([answered(i, True, cluster=i, keys="a") for i in range(12)]) is None

@@ -156,7 +156,7 @@ def source_record(ready: Regrade) -> dict[str, Any]:
 
 
 def _same_source(run: RunDir, then: AnswerSource | None, now: dict[str, Any]) -> None:
-    """On a resume, refuse to grade other answers than those that the run began with."""
+    """Refuse, on a resume, to grade other answers than those that the run began with."""
     if then is None:
         return
     for name, what in (("texts_sha256", "answers"), ("rows_sha256", "rows")):
@@ -231,18 +231,18 @@ class RegradeSession(RunSession):
                 await self._start_each(group, slots, left, self._question)
             for name in self._ready.ids:
                 if self._stop.reason is None and name not in self._done and name not in self._source.lines:
-                    self._write(self._carried(self._source.rows[name]), None)
+                    self._write(self._without_answer(self._source.rows[name]), None)
 
     async def _question(self, texts: Texts) -> None:
         self._stop.check()
         recorded = self._source.rows[texts.id]
         if texts.id not in self._source.answered:
-            self._write(self._carried(recorded), texts)
+            self._write(self._without_answer(recorded), texts)
         else:
             self._finished(*await self._regraded(recorded, texts))
 
-    def _carried(self, row: Row) -> Row:
-        """The row of a question without an answer: its failure, as it was recorded."""
+    def _without_answer(self, row: Row) -> Row:
+        """Return the row of a question without an answer, with the recorded failure."""
         if row.status != OK:
             return row
         return replace(row, status=READER_ERROR, error=NO_ANSWER, label="", labels=())
@@ -274,11 +274,11 @@ class RegradeSession(RunSession):
             metrics=kept | conclusion.metrics,
             usage=by_stage([*usage, *(use for item in graded for use in item.used)]),
             started=started,
-            models=tuple(dict.fromkeys([*self._read_by(recorded), *models])),
+            models=tuple(dict.fromkeys([*self._reader_models(recorded), *models])),
         )
         return row, replace(texts, answers=answers, reasons=tuple(item.label.reason for item in graded))
 
-    def _read_by(self, row: Row) -> tuple[str, ...]:
-        """Return the models that served the reader; where its calls are not recorded, all but the recorded judge's."""
+    def _reader_models(self, row: Row) -> tuple[str, ...]:
+        """Return the reader's models; where its calls are not recorded, all models but the recorded judge's."""
         graded_by = self._judges.get(row.id, ())
         return self._readers.get(row.id) or tuple(name for name in row.models if name not in graded_by)

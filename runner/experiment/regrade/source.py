@@ -42,7 +42,7 @@ class _Answers(msgspec.Struct):
 
 @dataclass(frozen=True)
 class RecordedAnswers:
-    """A run with answers.
+    """A recorded run with answers.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class RecordedAnswers:
 
     @property
     def answers(self) -> str:
-        """The identity of the answers: that of the texts of the run which asked for them."""
+        """Return the identity of the answers: the digest of the texts of the run that asked for them."""
         source = self.provenance.source
         return (source.answers if source else "") or self.texts_sha256
 
     def batches(self) -> Iterator[list[Texts]]:
-        """The last texts of every question, in the order of the file."""
+        """Yield the last texts of every question, in the order of the file."""
         number = 0
         for batch in journal.batches(self.run.texts_path, Texts, _BATCH):
             last = [texts for place, texts in enumerate(batch, number) if self.lines.get(texts.id) == place]
@@ -82,7 +82,7 @@ class RecordedAnswers:
 
 
 def config_of_recorded(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A composed config with ``run.from``: what was asked is the recorded run's, the judge and the budget are ours.
+    """Return the config of a run with ``run.from``: the recorded run's, with the judge and the budget of this one.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def open_recorded(place: str) -> RecordedAnswers:
 
 
 def answers_per_repeat(row: Row, answers: Sequence[str]) -> tuple[str, ...]:
-    """The answers, one a repeat; a single answer that was graded several times is graded as often again."""
+    """Return an answer per repeat; a single answer that was graded several times is repeated as often."""
     return tuple(answers) * len(row.labels) if len(answers) == 1 and row.labels else tuple(answers)
 
 
@@ -179,7 +179,7 @@ def gradable(row: Row, answers: Sequence[str]) -> list[bool]:
 
 
 def sample_ids(recorded: RecordedAnswers, size: int | None, seed: int) -> list[str]:
-    """Question ids, sorted: all of the run, or a sample of those with an answer.
+    """Return sorted question ids: all of the run, or a sample of those with an answer.
 
     Each category has its share of the run, so that figures over the sample speak of the run, and within it ids are
     drawn (:func:`runner.stats.allocation.stratified_sample`): runs that answered the same questions give

@@ -46,8 +46,8 @@ def _write(arm: PreparedArm, path: Path) -> None:
         run.write_json("instrument.json", written(arm.instrument))
         _journal(run.texts_path, arm.texts)
         _journal(run.rows_path, arm.rows)
-        sitting = {**begun, "ended": provenance.now()}
-        run.write_json("provenance.json", {"import": arm.source, "found": arm.lines, "sittings": [sitting]})
+        session = {**begun, "ended": provenance.now()}
+        run.write_json("provenance.json", {"import": arm.source, "found": arm.lines, "sittings": [session]})
         run.write_summary(summarise(run, arm.instrument), "complete")
     finally:
         run.release()
