@@ -39,6 +39,12 @@ CUT_HIT: Final = "cut_hit"  # the first hit alone was longer than the budget
 SOURCES_UNTOLD: Final = "sources_untold"  # a hit does not name the events that it came from
 ANSWER_TRUNCATED: Final = "answer_truncated"  # the answer ended at the token limit
 NOT_SIMPLIFIED: Final = "not_simplified"  # the model did not simplify an answer, so it has no lexical score
+SINGLE_EVENT: Final = "single_event"  # an ordering question whose reference has one event
+CAPABILITIES_UNDECLARED: Final = "capabilities_undeclared"  # the system left something to be assumed
+INGEST_CACHED: Final = "ingest_cached"  # nothing of its history was asked of the rewriting model in this run
+EMPTY_QUERY: Final = "empty_query"  # nothing was left of the question to search with
+ABSTAINED_MIN_OVERLAP: Final = "abstained_min_overlap"  # the system's own gate returned nothing
+REPHRASING_REFUSED: Final = "rephrasing_refused"  # the reader's rewording failed or did not pass: the template was used
 
 JUDGE_SCORE: Final = "judge_score"  # the metric of a judge that gives scores, not labels alone
 

@@ -21,7 +21,7 @@ from runner.score.label_metrics import accuracy, label_f1
 from runner.score.pairs import PAIRS, pair_scores
 from runner.score.retrieval import SOURCES_PER_HIT
 from runner.stats.agreement import identical_share
-from runner.types import GOLD_EXCLUDED, GOLD_FIXED, OK, STATUSES, Ingest, Row, Usage
+from runner.types import GOLD_EXCLUDED, GOLD_FIXED, OK, SEARCH_CACHED, STATUSES, Ingest, Row, Usage
 
 COMPARABLE: Final = "overall_comparable"
 ALL: Final = "overall_all"
@@ -148,7 +148,7 @@ def summarise(run: RunDir, recorded: Instrument) -> Figures:
         search = row.usage.get("search")
         if search is not None:
             usage["search"] = add(usage.get("search"), search)
-            if "search_cached" not in row.flags:
+            if SEARCH_CACHED not in row.flags:
                 seconds.append(search.seconds)
         served.update(name for name in row.models if name)
         if row.started:

@@ -12,7 +12,7 @@ from runner.calibration import file, rates
 from runner.calibration.file import COMPLETE, INCOMPLETE, UNUSABLE, Calibration
 from runner.calibration.probes import WORDS
 from runner.calibration.reader_wording import READER
-from runner.calibration.session import REFUSED, CalibrationDir, CalibrationSession, GradedProbe, PreparedCalibration
+from runner.calibration.session import CalibrationDir, CalibrationSession, GradedProbe, PreparedCalibration
 from runner.errors import RecordError, Refused, RunnerError, UsageError
 from runner.experiment.execute import session_record
 from runner.experiment.session import Observer
@@ -20,7 +20,7 @@ from runner.experiment.stop import stop_signals
 from runner.record import provenance
 from runner.record.files import StageUsage
 from runner.record.usage import add
-from runner.types import Usage
+from runner.types import REPHRASING_REFUSED, Usage
 
 # What a directory must agree in with the command that goes on in it, as a person would name it.
 _IDENTITY = ("source", "rows", "slice", "seed", "asked", "repeats")
@@ -84,7 +84,7 @@ def finished_file(
         header.wording,
         reader=sum(row.wording == READER for row in rows),
         template=sum(row.wording != READER for row in rows),
-        refused=sum(REFUSED in row.flags for row in rows),
+        refused=sum(REPHRASING_REFUSED in row.flags for row in rows),
     )
     return msgspec.structs.replace(
         header,

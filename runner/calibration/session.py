@@ -28,10 +28,9 @@ from runner.llm.prices import Prices
 from runner.record import journal
 from runner.record.rundir import RunDir
 from runner.record.usage import by_stage
-from runner.types import LABELS, STATUSES, Question, Row, Texts, Usage
+from runner.types import LABELS, REPHRASING_REFUSED, STATUSES, Question, Row, Texts, Usage
 
 TEMPLATE: Final = "template:"  # prefix of how a template worded a probe
-REFUSED: Final = "rephrasing_refused"  # flag: the reader's reply did not pass, or failed; the template was used
 
 
 class GradedProbe(Row, frozen=True, kw_only=True, omit_defaults=True):
@@ -171,12 +170,12 @@ class CalibrationSession(RunSession):
         except EndpointUnusable:
             raise
         except ModelFault:  # counted as a reply that did not pass: the template words it
-            return WordedProbe(template.text, template.wording, (REFUSED,))
+            return WordedProbe(template.text, template.wording, (REPHRASING_REFUSED,))
         text = self._setup.rephrasing.accepted(probe, reply.text)
         return WordedProbe(
             probe.text if text is None else text,
             template.wording if text is None else READER,
-            (REFUSED,) if text is None else (),
+            (REPHRASING_REFUSED,) if text is None else (),
             (reply.model,),
             ((READER, reply.usage),),
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -273,13 +273,13 @@ class RunDir:
         """Drop torn last lines before a resume writes on, and return how many bytes were dropped."""
         return sum(journal.repair(self.path / name) for name in JOURNALS)
 
-    def rows(self) -> Any:
+    def rows(self) -> Iterator[Row]:
         return journal.read(self.rows_path, Row)
 
-    def texts(self) -> Any:
+    def texts(self) -> Iterator[Texts]:
         return journal.read(self.texts_path, Texts)
 
-    def calls(self) -> Any:
+    def calls(self) -> Iterator[Call]:
         return journal.read(self.calls_path, Call)
 
 

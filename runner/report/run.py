@@ -18,9 +18,8 @@ from runner.record.rundir import RunDir
 from runner.report.console import category, counted, text
 from runner.report.smoke import smoke_lines
 from runner.score.lexical_answers import PREFIXES, WARNING
-from runner.types import SOURCES_UNTOLD
-
-_UNDECLARED = "capabilities_undeclared"  # the flag of a row whose system left something to be assumed
+from runner.score.retrieval import SOURCES_PER_HIT
+from runner.types import CAPABILITIES_UNDECLARED, SEARCH_CACHED, SOURCES_UNTOLD
 
 
 def headline(ready: PreparedExperiment, where: str) -> str:
@@ -117,7 +116,7 @@ def footnotes(instrument: Instrument, summary: Figures, undeclared: Sequence[str
         each = ingest.seconds / ingest.scenarios
         lines.append(f"ingest: {ingest.events} events, {each:.2f} s a scenario, queueing included{made}")
     if search:
-        cached = summary.flags.get("search_cached")
+        cached = summary.flags.get(SEARCH_CACHED)
         without = f", {cached} answered from a cache and left out" if cached else ""
         lines.append(f"search: p50 {search['p50'] * 1000:.1f} ms, p90 {search['p90'] * 1000:.1f} ms{without}")
     same = summary.identical_share
@@ -131,13 +130,13 @@ def footnotes(instrument: Instrument, summary: Figures, undeclared: Sequence[str
             f"of {counted(untold, 'question')} the hits do not name the events they came from: nothing of their "
             "retrieval is measured, and the figures are of the others"
         )
-    grain = summary.groups[ALL].get("sources_per_hit")
+    grain = summary.groups[ALL].get(SOURCES_PER_HIT.name)
     if isinstance(grain, float) and grain > 1.5:
         lines.append(f"a hit cites {grain:.1f} events on average: recall@K and ranks count it once, whatever it merges")
     if instrument.axis == "recall" and not summary.groups[ALL]["scored"] and not summary.errors:
         lines.append("recall is not measurable: hits name no events (sources=None); compare answers (reader=… judge=…)")
-    flags = {name: n for name, n in summary.flags.items() if name != "search_cached"}  # told with the latency
+    flags = {name: n for name, n in summary.flags.items() if name != SEARCH_CACHED}  # told with the latency
     if flags:
-        said = {_UNDECLARED: f" ({', '.join(undeclared)})"} if undeclared else {}
+        said = {CAPABILITIES_UNDECLARED: f" ({', '.join(undeclared)})"} if undeclared else {}
         lines.append("flags: " + ", ".join(f"{name} {n}{said.get(name, '')}" for name, n in flags.items()))
     return lines

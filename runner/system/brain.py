@@ -25,6 +25,7 @@ from pydantic import Field
 
 from runner.config import ArmConfig
 from runner.http import start_of
+from runner.record.instrument import UNKNOWN
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version, within
 from runner.system._bridge.arm_process import ArmProcess, ProcessSettings, Timeouts, build_of, placeholder_problems
 from runner.system._bridge.bridge import Bridge, BridgeSettings
@@ -32,7 +33,7 @@ from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.json_lines import JsonLinesClient
 from runner.system._bridge.one_shot import finish
 from runner.system._bridge.process_pool import ProcessPool
-from runner.system._bridge.self_description import UNKNOWN, ResolvedDescription
+from runner.system._bridge.self_description import ResolvedDescription
 from runner.types import Checkpoint, Event, Hit, Query, Retrieval
 
 _CHARS_A_TOKEN: Final = 4  # as that benchmark counts

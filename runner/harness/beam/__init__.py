@@ -39,9 +39,8 @@ from runner.harness.beam.ordering import METRICS, align, items_in, lines_in, ord
 from runner.harness.beam.questions import ABSTENTION, GOLD, ORDERING
 from runner.harness.beam.source import RawChat, find, raw_chats
 from runner.score.retrieval import profile, profile_metrics, ranked_sources
-from runner.types import Event, Gold, Hit, Question, Scenario
+from runner.types import SINGLE_EVENT, Event, Gold, Hit, Question, Scenario
 
-SINGLE_EVENT: Final = "single_event"  # flag of an ordering question whose reference has one event
 _POINT: Final = "beam_point"
 _UNASKED: Final = "beam_point_unasked"
 _WHOLE: Final = "beam_point_whole"

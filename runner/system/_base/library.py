@@ -18,12 +18,11 @@ from runner.system._base.embedded import in_thread
 from runner.system._base.namespaces import Namespace, Namespaces, new_ids
 from runner.system._base.text import clean, receipt_of
 from runner.system._base.threads import Threads
-from runner.types import Event, Query, Receipt, Retrieval
+from runner.types import EMPTY_QUERY, Event, Query, Receipt, Retrieval
 
 S = TypeVar("S")
 log = logging.getLogger(__name__)
 
-EMPTY_QUERY: Final = "empty_query"  # what a row says when there was nothing to ask
 _PARTING_S: Final = 10.0  # that the stores have to close when a run ends
 
 

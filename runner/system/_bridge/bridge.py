@@ -29,12 +29,10 @@ from runner.system._bridge.self_description import (
     resolve_description,
 )
 from runner.system._bridge.value_types import NonEmpty
-from runner.types import Answer, Event, Query, Receipt, Retrieval
+from runner.types import CAPABILITIES_UNDECLARED, Answer, Event, Query, Receipt, Retrieval
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-
-UNDECLARED = "capabilities_undeclared"  # what a row says when its system left something to be assumed
 
 
 class BridgeSettings(Strict):
@@ -133,7 +131,7 @@ class Bridge(MemorySystem):
             raise
         self.capabilities = settled.capabilities
         if settled.undeclared:
-            self._notes = (UNDECLARED,)
+            self._notes = (CAPABILITIES_UNDECLARED,)
             log.warning(
                 "arm '%s': nobody declares its %s; capabilities count as absent and names as unknown until "
                 "arm.settings.declares or the system itself says otherwise",

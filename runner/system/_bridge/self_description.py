@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runner.config import Strict, did_you_mean
+from runner.record.instrument import UNKNOWN
 from runner.system import Capabilities, Provenance
 from runner.system._bridge.faults import BridgeError
 from runner.system._bridge.value_types import NonEmpty
 
-UNKNOWN: Final = "unknown"  # as the instrument says it: a row that never matches
 _LONGEST: Final = 200  # characters of a name
 
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from runner.config import Strict
+from runner.record.instrument import UNKNOWN
 from runner.system._base.threads import in_own_thread
 from runner.system._retrieval import onnx_models
 from runner.system._retrieval.result_cache import ResultCache, key
 
 Vectors = NDArray[np.float32]
 
-UNKNOWN = "unknown"  # the instrument's word for weights that are not known
 _KIND: dict[onnx_models.Side, str] = {"write": "passage", "read": "query"}
 _CHUNK = 128  # texts between two writes of the cache: what a kill can lose
 

@@ -23,9 +23,8 @@ from runner.system._retrieval.model_client import ModelClient
 from runner.system._retrieval.result_cache import ResultCache, key
 from runner.system._rewrite.notes import notes_in, part_text, parts_of
 from runner.system._rewrite.settings import RewriteSettings
-from runner.types import Answer, Event, Hit, Query, Receipt, Retrieval
+from runner.types import INGEST_CACHED, Answer, Event, Hit, Query, Receipt, Retrieval
 
-CACHED: Final = "ingest_cached"  # what a row says when nothing of its history was asked of the model in this run
 _PROMPTS: Final = {"extract": "extract_notes", "digest": "digest"}
 _NOTHING: Final = "(nothing yet)"
 _DIGEST: Final = "digest"  # the id of the one event
@@ -155,7 +154,7 @@ class RewritingSystem(MemorySystem):
         )
 
     def _flags(self, space: _Rewritten) -> list[str]:
-        return [f"ingest_{self.rewrite.mode}", *([CACHED] if space.ids and not space.calls else [])]
+        return [f"ingest_{self.rewrite.mode}", *([INGEST_CACHED] if space.ids and not space.calls else [])]
 
     def _with_sources(self, space: _Rewritten, hit: Hit) -> Hit:
         """The hit with the events behind its notes as sources."""

@@ -40,7 +40,7 @@ from runner.system.hybrid.fusion import diversify, fuse
 from runner.system.hybrid.graph import TermGraph
 from runner.system.hybrid.hyde import Hyde
 from runner.system.hybrid.timeline import Timeline
-from runner.types import Event, Query, Retrieval
+from runner.types import ABSTAINED_MIN_OVERLAP, Event, Query, Retrieval
 
 RERANKED = 20  # events that the cross-encoder reads
 _MMR_POOL = 40  # events that mmr chooses from
@@ -48,7 +48,6 @@ _MMR_LAMBDA = 0.9
 _BOOST = 1.5  # factor on the fused score of an event that falls in the time asked for
 _FOLLOWUP_WEIGHT = 0.5  # of each second-round leg; every leg of the first round weighs 1
 
-ABSTAINED = "abstained_min_overlap"  # what a row says when the gate returned nothing
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -225,7 +224,7 @@ class Hybrid(VectorSystem):
         shared = max(len(asked & set(words)) for words in stems([hit.text for hit in found.hits])) / len(asked)
         if shared >= self.knobs.min_overlap:
             return found
-        return structs.replace(found, hits=(), notes=(*found.notes, ABSTAINED))
+        return structs.replace(found, hits=(), notes=(*found.notes, ABSTAINED_MIN_OVERLAP))
 
     async def close(self) -> None:
         await super().close()

@@ -25,6 +25,7 @@ from runner.config import ArmConfig
 from runner.dotted import at
 from runner.errors import Refused
 from runner.http import Reply, start_of
+from runner.record.instrument import UNKNOWN
 from runner.system import Capabilities, NoKnobs, Opening, Provenance, build_version, within
 from runner.system._bridge.answer_paths import answer_of
 from runner.system._bridge.faults import BridgeError
@@ -32,7 +33,7 @@ from runner.system._bridge.hit_paths import hits_of
 from runner.system._bridge.http_client import HttpClient, headers_of, json_of, url_problems
 from runner.system._bridge.http_requests import RequestTemplate, send, template_fields
 from runner.system._bridge.polling import poll_until
-from runner.system._bridge.self_description import UNKNOWN, ResolvedDescription
+from runner.system._bridge.self_description import ResolvedDescription
 from runner.system._bridge.template import EVENT, QUERY, query_values
 from runner.system._bridge.templated import TemplatedBridge, check_taken
 from runner.system.loom.settings import LoomSettings

@@ -42,10 +42,8 @@ from runner.system.reflect.environment import (
     revision,
     variable,
 )
-from runner.types import Event, Hit, Query, Retrieval
+from runner.types import ABSTAINED_MIN_OVERLAP, EMPTY_QUERY, Event, Hit, Query, Retrieval
 
-EMPTY_QUERY: Final = "empty_query"
-OOD_GATED: Final = "abstained_min_overlap"  # what a row says when its own gate returned nothing
 _INDEX: Final = "nano_graphrag_cache"
 _ALL: Final = 1_000_000  # for a budget without a bound
 _SAID: Final = re.compile(r"\brecall: (.+)")  # how recall.py tells a failure once REFLECT_RECALL_DEBUG is set
@@ -206,7 +204,7 @@ class Reflect(Bridge):
         answer = _answer(done)
         hits = [self._hit(base, item) for item in answer["results"]]
         found = within(hits, query)
-        return structs.replace(found, notes=(OOD_GATED,)) if answer.get("ood_gated") else found
+        return structs.replace(found, notes=(ABSTAINED_MIN_OVERLAP,)) if answer.get("ood_gated") else found
 
     def _hit(self, base: _Base, item: Any) -> Hit:
         if not isinstance(item, dict) or not isinstance(item.get("id"), str):

@@ -15,9 +15,9 @@ from pydantic import Field
 
 from runner.config import Strict
 from runner.errors import ConfigError
+from runner.record.instrument import UNKNOWN
 from runner.safe import hide_value_of
 from runner.system._bridge.bridge import BridgeSettings
-from runner.system._bridge.self_description import UNKNOWN
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]

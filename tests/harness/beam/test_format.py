@@ -14,10 +14,10 @@ import pytest
 from runner.config import HarnessConfig, ModelConfig, SliceConfig
 from runner.errors import ConfigError, DatasetError
 from runner.harness import build
-from runner.harness.beam import SINGLE_EVENT, Beam
+from runner.harness.beam import Beam
 from runner.llm import Request
 from runner.llm.judge import Judge
-from runner.types import GOLD_EXCLUDED, Completion, Hit, Question, Scenario
+from runner.types import GOLD_EXCLUDED, SINGLE_EVENT, Completion, Hit, Question, Scenario
 from tests.support.harness_samples.beam import beam, beam_chat, beam_messages, beam_plans, beam_questions, beam_rows
 from tests.support.refusals import refusal
 
