@@ -87,3 +87,22 @@ def test_what_it_says_is_refused(cli: Cli, folder: Path, old: str, new: str, say
     assert done.returncode == 2, done.stdout
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.long
+def test_a_folder_does_as_well_and_is_hashed_alone(cli: Cli, folder: Path) -> None:
+    package = (folder / CODE).with_suffix("")
+    package.mkdir()
+    (folder / CODE).rename(package / "__init__.py")
+    words = [word for word in COMMANDS[2] if not word.startswith(("reader=", "judge=", "-m", "+arm="))]
+
+    def code(name: str) -> str:
+        done = cli(*words, "+arm=bm25", f"hydra.run.dir={name}")
+        assert done.returncode == 0, done.stderr
+        return str(json.loads((folder / name / "instrument.json").read_text())["rows"]["harness"])
+
+    first = code("first")
+    (package.parent / "beside.py").write_text("another benchmark")
+    assert code("beside") == first
+    (package / "format.py").write_text("# a part of this one")
+    assert code("within") != first
