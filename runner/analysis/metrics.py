@@ -104,7 +104,10 @@ def at_depth(metric: Metric, k: int, name: str = "") -> Metric:
 
 
 def shipped_metrics(name: str) -> Sequence[Metric]:
-    """Return what a shipped benchmark declares; nothing of another, whose code is never imported for a record."""
+    """Return the metrics that a shipped benchmark declares, and none for any other benchmark.
+
+    The code of a benchmark that is not shipped is never imported to read a record.
+    """
     return harnesses.find(name).metrics if name in harnesses.shipped() else ()
 
 

@@ -68,7 +68,9 @@ class Ingester:
         return tuple(flags)
 
     async def lose(self, ns: str) -> None:
-        """Take everything from a system that has nothing but what can be rebuilt, so that it answers from nothing.
+        """Reset the namespace of a system without a source of truth.
+
+        All that such a system holds can be rebuilt, so it loses everything and must answer from nothing.
 
         Raises
         ------

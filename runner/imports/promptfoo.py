@@ -105,7 +105,7 @@ def _provider(row: dict[str, Any], where: str) -> tuple[str, str]:
 
 
 def _prompt(row: dict[str, Any], where: str) -> str:
-    """Return the id of a prompt, or its position in the table: one prompt is told from another by it."""
+    """Return what tells a prompt from the others: the start of its id, else its label."""
     value = row.get("promptId")
     if isinstance(value, str) and value:
         return text(value, f"{where}, promptId")[:8]

@@ -86,7 +86,9 @@ def point_score(text: str) -> Label:
 
 
 def whole_score(text: str) -> Label:
-    """Read a score as :func:`point_score` does, half a point as none: some published code casts it to an integer.
+    """Read a score as :func:`point_score` does, but count half a point as 0.
+
+    Some published code casts the score to an integer.
 
     >>> whole_score('{"score": 0.5, "reason": "half of it"}').score
     0.0
@@ -135,7 +137,7 @@ def entailment_label(text: str) -> Label:
 
 
 def label_of_points(labels: list[Label]) -> Label:
-    """One label of all points of a rubric: their mean score; the first fault is the whole's."""
+    """Return one label for all points of a rubric, with their mean score; the first point at fault is the label."""
     fault = next((label for label in labels if label.score is None), None)
     if fault is not None:
         return fault

@@ -174,7 +174,7 @@ def sign_flip_test(sums: Floats, counts: Floats | None = None, null: float = 0.0
 
 
 def least_p(units: int) -> float:
-    """The least two-sided p of ``units`` fair signs, 2 · 2⁻ᵐ: that of them all alike."""
+    """Return the least two-sided p of ``units`` (m) fair signs, 2 · 2⁻ᵐ: all signs are alike."""
     return min(1.0, 2.0 ** (1 - units)) if units < 1000 else 0.0
 
 

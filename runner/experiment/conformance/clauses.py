@@ -216,9 +216,9 @@ class Clauses(SystemDriver):
         )
 
     async def _answers(self) -> ClauseResult:
-        """Ask for answers in words, of nothing but the system's own namespace, and of nothing once that is erased.
+        """Check the answers in words: none may come from another namespace or from one that was erased.
 
-        How good its answers are is for a benchmark to say: only what it cannot know counts here.
+        A benchmark measures how good the answers are. Only what the system cannot know counts here.
         """
         events = events_of()
         mine = [events[at] for at, *_ in _QUESTIONS]

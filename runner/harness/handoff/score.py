@@ -61,7 +61,7 @@ def _holds(text: str, item: str) -> bool:
 
 
 def window(text: str, query: str, budget: int | None) -> str:
-    """Return what of a response counts, collapsed: no verbatim echo of the query, and nothing beyond the budget.
+    """Return the part of a response that counts, collapsed: within the budget, and with no verbatim echo of the query.
 
     The cut is the longest text that is not over budget (:func:`tokens` counts whole ones), so that a response is over
     budget exactly when some of it goes unread. An echo costs tokens like any other text.

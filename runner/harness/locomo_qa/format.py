@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import Final
 
 from runner.data.fields import FieldReader
@@ -73,10 +72,6 @@ class Conversation:
     sessions: tuple[Session, ...]  # by time
     items: tuple[QaItem, ...]
     dates_without_session: int
-
-    @cached_property
-    def turn_ids(self) -> frozenset[str]:
-        return frozenset(turn.id for session in self.sessions for turn in session.turns)
 
 
 def parse(data: object) -> tuple[Conversation, ...]:

@@ -266,7 +266,9 @@ def right_letter(question: Question) -> str:
         return published
     named = next((name for name, text in options.items() if text == answer), answer)
     if named not in options:
-        raise DatasetError(f"{MemBench.name}: the gold patch of {question.id} gives {answer[:60]!r}, no choice of it")
+        raise DatasetError(
+            f"{MemBench.name}: the gold patch of {question.id} gives {answer[:60]!r}, which is not one of its choices"
+        )
     return named
 
 

@@ -209,8 +209,8 @@ class MemoryAgentBench(Published):
         name = self._movies.names.get(int(number)) if number.strip().isdecimal() else None
         if name is None:
             raise DatasetError(
-                f"question {question} wants the movie '{number[:40]}', which {self._found.movies} does "
-                "not have; the two belong to different releases"
+                f"question {question} names the movie '{number[:40]}', which is not in {self._found.movies}; "
+                "the two files belong to different releases"
             )
         return name
 

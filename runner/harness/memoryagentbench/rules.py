@@ -67,7 +67,10 @@ def matches(answer: str, golds: Sequence[str], *, letters: bool = False) -> bool
 
 
 def published(answer: str, golds: Sequence[str], *, whole: bool) -> dict[str, float]:
-    """The string metrics as the published code has them: of the first line, or the better of it and the whole."""
+    """Return the string metrics as the published code computes them, from the first line of the answer.
+
+    With ``whole``, each is the better of the first line and the whole answer.
+    """
     tried = [answer, first_line(answer)] if whole else [first_line(answer)]
     return {
         "exact_match": float(any(matches(one, golds) for one in tried)),

@@ -159,9 +159,10 @@ class MuSiQue(Published):
     # --- scores ----------------------------------------------------------------------------------------------------
 
     def headline(self, axis: str) -> str:
-        """Return the share of the supporting paragraphs in the first K; answer F1, in the full set that of whole pairs.
+        """Return the name of the headline metric.
 
-        Of single rows, declining everything would score one half in the full set.
+        On the recall axis it is the share of the supporting paragraphs in the first K hits. Else it is answer F1. In
+        the full set that is the F1 of whole pairs: of single rows, declining everything would score one half.
         """
         if axis == "recall":
             return f"fraction@{self.config.k}"

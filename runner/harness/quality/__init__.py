@@ -122,7 +122,12 @@ class Quality(Harness):
         sha = hashlib.sha256(digest(self._set.model_dump(mode="json")).encode()).hexdigest()
         wanted = self.config.dataset.sha256
         if wanted is not None and wanted != sha:
-            raise ConfigError([f"harness.dataset.sha256: the smoke set has {sha}; it was changed, or another is meant"])
+            raise ConfigError(
+                [
+                    f"harness.dataset.sha256: the smoke set has {sha}, so it was changed or the pin is of another "
+                    "set; harness.dataset.sha256=null runs it without the pin"
+                ]
+            )
         return DatasetInfo(
             name="quality",
             version=f"smoke set {self._set.version}",

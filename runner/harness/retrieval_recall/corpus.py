@@ -53,5 +53,5 @@ def memories(file: DataFiles) -> tuple[Event, ...]:
         time = None if when is None else parse_time(dated, dated.text(when))
         events.append(Event(id=key, text=at.field("text").text(row["text"]), time=time, kind="note"))
     if not events:
-        raise DatasetError(f'{source} holds no memory; it wants a line a memory: {{"key": …, "text": …}}')
+        raise DatasetError(f'{source} holds no memory; it must hold one line per memory: {{"key": …, "text": …}}')
     return tuple(sorted(events, key=lambda event: event.time or datetime.min))

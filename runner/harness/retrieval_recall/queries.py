@@ -157,7 +157,7 @@ def labelled_queries(source: str, data: bytes) -> list[Labelled]:
         ids[item.id] = number
         labels.append(item)
     if not labels:
-        raise DatasetError(f"{source} holds no labelled query; it wants a row a query, with query and keys")
+        raise DatasetError(f"{source} holds no labelled query; it must hold one row per query, with query and keys")
     return labels
 
 

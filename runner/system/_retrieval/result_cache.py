@@ -63,11 +63,6 @@ class ResultCache:
             except (OSError, sqlite3.Error) as error:
                 self._give_up(error)
 
-    @property
-    def persistent(self) -> bool:
-        """Results still go to a file."""
-        return self._file is not None
-
     def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Values of those keys that are held."""
         with self._lock:

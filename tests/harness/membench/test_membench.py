@@ -430,7 +430,7 @@ def test_a_patch_that_names_no_choice_is_refused(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     one_file(tmp_path, membench_seen(["My boss is 27."], membench_qa("27")))
-    assert "gives '28', no choice of it" in refusal(harness_at(tmp_path / "simple.json", [str(patch)]))
+    assert "gives '28', which is not one of its choices" in refusal(harness_at(tmp_path / "simple.json", [str(patch)]))
 
 
 def test_check_tells_counts_and_traps(tmp_path: Path) -> None:

@@ -416,7 +416,7 @@ def test_each_file_has_its_own_pin(tmp_path: Path) -> None:
         (mab_row("ruler_qa1", questions=["a", "b"], answers=[["x"], []]), "answers of question 1: there is none"),
         (mab_row("ruler_qa1", questions=["a", " "], answers=[["x"], ["y"]]), "questions: the text is empty"),
         (mab_row("infbench_sum", questions=["a"], answers=[["x"]]), "there are no keypoints"),
-        (mab_row("recsys_redial", questions=["a"], answers=[["8", "77"]]), "wants the movie '77'"),
+        (mab_row("recsys_redial", questions=["a"], answers=[["8", "77"]]), "names the movie '77'"),
         (
             mab_chats() | {"metadata": mab_chats()["metadata"] | {"question_types": ["x"] * 3}},
             "unknown question type 'x'",

@@ -34,7 +34,7 @@ def test_it_outlives_a_process(tmp_path: Path) -> None:
     first.write({ONE: b"1", TWO: b""})
     first.close()
     second = ResultCache(tmp_path)
-    assert second.persistent
+    assert second._file is not None
     assert second.read([TWO, ONE, key("m", "k", "three"), ONE]) == {ONE: b"1", TWO: b""}
     second.close()
 
@@ -42,7 +42,7 @@ def test_it_outlives_a_process(tmp_path: Path) -> None:
 def test_in_memory_without_a_folder() -> None:
     cache = ResultCache()
     cache.write({ONE: b"1"})
-    assert (cache.read([ONE, TWO]), cache.persistent) == ({ONE: b"1"}, False)
+    assert (cache.read([ONE, TWO]), cache._file) == ({ONE: b"1"}, None)
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -99,7 +99,7 @@ def test_what_is_no_cache_falls_back_to_memory(kind: str, tmp_path: Path, caplog
     with caplog.at_level(logging.WARNING):
         cache = ResultCache(folder)
     cache.write({ONE: b"1"})
-    assert (cache.read([ONE]), cache.persistent) == ({ONE: b"1"}, False)
+    assert (cache.read([ONE]), cache._file) == ({ONE: b"1"}, None)
     assert "keeps its results in memory" in caplog.text
     cache.close()
 
@@ -112,7 +112,7 @@ def test_a_disk_that_fills_falls_back_to_memory(tmp_path: Path, caplog: pytest.L
     cache._file.execute(f"PRAGMA max_page_count = {pages}")  # sqlite's own way to run out of room
     with caplog.at_level(logging.WARNING):
         cache.write({key("m", "k", str(at)): b"x" * 4_000 for at in range(50)})
-    assert not cache.persistent
+    assert cache._file is None
     assert len(cache.read([key("m", "k", str(at)) for at in range(50)])) == 50
     assert caplog.text.count("keeps its results in memory") == 1
 
@@ -122,7 +122,7 @@ def test_a_read_only_folder_falls_back_to_memory(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     cache = ResultCache(tmp_path)
     cache.write({ONE: b"1"})
-    assert (cache.read([ONE]), cache.persistent) == ({ONE: b"1"}, False)
+    assert (cache.read([ONE]), cache._file) == ({ONE: b"1"}, None)
 
 
 def test_processes_and_threads_share_it(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_processes_and_threads_share_it(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from runner.system._retrieval.result_cache import ResultCache, key\n"
         "cache = ResultCache(Path(sys.argv[1]))\n"
         "for at in range(100): cache.write({key('m', sys.argv[2], str(at)): b'x'})\n"
-        "assert cache.persistent; cache.close()"
+        "assert cache._file is not None; cache.close()"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("p", "q")]
     cache = ResultCache(tmp_path)
@@ -147,5 +147,5 @@ def test_processes_and_threads_share_it(tmp_path: Path) -> None:
     assert [process.wait(60) for process in running] == [0, 0]
     names = [(name, at) for name in "pq" for at in range(100)] + [(name, at) for name in "st" for at in range(50)]
     assert len(cache.read([key("m", name, str(at)) for name, at in names])) == 300
-    assert cache.persistent
+    assert cache._file is not None
     cache.close()
