@@ -309,6 +309,12 @@ def digest(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def file_digest(path: Path) -> str:
+    """Return the sha256 of a file's bytes, read in chunks; a file that cannot be read raises ``OSError``."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def absolute_paths(values: Mapping[str, Any], model: Any) -> dict[str, Any]:
     """Return values of a section, and of the sections within it, with what is marked as a path made absolute."""
     out = dict(values)

@@ -12,7 +12,6 @@ of their own, and none of them tells a validator from another one.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from runner.config import file_digest
 from runner.errors import DatasetError
 from runner.http import Policy, retry_after, unusable
 
@@ -66,7 +66,7 @@ def fetch(benchmark: str, url: str, sha256: str | None, folder: Path, name: str)
                 return file
             with _progress(benchmark, Path(urlsplit(url).path).name) as progress:
                 _Transfer(url, part, tag, progress).complete()
-            if sha256 is not None and _digest(part) != sha256:
+            if sha256 is not None and file_digest(part) != sha256:
                 part.unlink()
                 raise DatasetError(
                     f"what {url} sent does not have the pinned sha256 {sha256}; the source has changed or something "
@@ -83,12 +83,7 @@ def fetch(benchmark: str, url: str, sha256: str | None, folder: Path, name: str)
 
 
 def _is_kept(file: Path, sha256: str | None) -> bool:
-    return file.is_file() and (sha256 is None or _digest(file) == sha256)
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    return file.is_file() and (sha256 is None or file_digest(file) == sha256)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from runner.config import Dataset, cache_dir, own_path
+from runner.config import Dataset, cache_dir, file_digest, own_path
 from runner.data.download import fetch
 from runner.errors import DatasetError, Remedy
 
@@ -252,7 +252,6 @@ def sha256_of(path: Path) -> str:
         When it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(path)
     except OSError as error:
         raise unreadable(path, error) from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import runner
+from runner.config import file_digest
 from runner.errors import RecordError
 from runner.record.rundir import RunDir
 
@@ -111,8 +112,7 @@ def file_sha256(path: Path) -> str:
         When it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(path)
     except FileNotFoundError:
         return hashlib.sha256(b"").hexdigest()
     except OSError as error:

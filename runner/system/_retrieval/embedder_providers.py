@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.config import file_digest
 from runner.errors import MissingExtra, UsageError
 from runner.system._retrieval import onnx_models
 from runner.system._retrieval.embedder import Embedder, EmbedderConfig
@@ -73,8 +74,7 @@ class FastEmbed(Embedder):
         folder = getattr(inner, "_model_dir", None)
         file = getattr(getattr(inner, "model_description", None), "model_file", None)
         if folder and file and (Path(folder) / file).is_file():
-            with (Path(folder) / file).open("rb") as stream:
-                self.sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            self.sha256 = file_digest(Path(folder) / file)
         if "bge-" in self.config.model and self.config.model.endswith(("-en", "-en-v1.5")):
             self.prefixes = (BGE_PREFIX, "")  # type: ignore[misc]  # an instance's own
 
