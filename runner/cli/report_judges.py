@@ -10,6 +10,7 @@ from typing import Any
 from runner.errors import RecordError, RunnerError
 from runner.record.rundir import RunDir
 from runner.record.sweepdir import Sweep
+from runner.record.unfinished import missing_questions
 
 JUDGES = "judges.json"
 
@@ -87,13 +88,12 @@ def _unfinished(run: RunDir) -> str:
     from runner.analysis.summary import summary_of
 
     try:
-        summary = summary_of(run, run.instrument())
+        instrument = run.instrument()
+        summary = summary_of(run, instrument)
     except RunnerError as error:
         return str(error)
     if summary.left:
-        recorded = run.summary()
-        why = (recorded.reason if recorded else "") or "not finished"
-        return f"{summary.left} questions are missing ({why}); go on with: python -m runner resume {run.path}"
+        return missing_questions(run, instrument, summary.left)
     if summary.rows and summary.errors == summary.rows:
         return "every question failed"
     return ""

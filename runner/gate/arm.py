@@ -16,6 +16,7 @@ from runner.gate import question_pairs
 from runner.record.columns import Columns, columns
 from runner.record.files import Figures, Instrument
 from runner.record.rundir import RunDir
+from runner.record.unfinished import missing_questions, resume_command
 from runner.score.label_metrics import ACCURACY
 from runner.types import LABELS
 
@@ -55,17 +56,12 @@ class Arm:
 
     @property
     def reason(self) -> str:
-        left = self.left
-        recorded = self.run.summary()
-        why = (recorded.reason if recorded else "") or "not finished"
-        return f"{left} questions are missing ({why}); go on with: {self.resume}"
+        return missing_questions(self.run, self.instrument, self.left)
 
     @property
     def resume(self) -> str:
-        """The command that finishes the run; a system of one's own is found in a folder that only its owner knows."""
-        shipped = str(self.instrument.rows.get("server_build", "")).startswith("agent-memory-runner ")
-        stopped = " --to-the-end" if self.run.decided() else ""
-        return f"python -m runner resume {self.run.path}{stopped}" + ("" if shipped else " --config-dir DIR")
+        """The command that finishes the run."""
+        return resume_command(self.run, self.instrument)
 
     @property
     def retry_advice(self) -> str:
