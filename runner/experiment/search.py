@@ -16,6 +16,7 @@ from runner.experiment.deadline import with_deadline
 from runner.experiment.recall_budget import Context, cut_to_budget, fingerprint
 from runner.experiment.stop import StopFlag
 from runner.safe import mask
+from runner.score.retrieval import SOURCES_PER_HIT
 from runner.system import MemorySystem
 from runner.types import OK, SEARCH_CACHED, SOURCES_UNTOLD, Answer, Hit, Query, Question, Usage
 
@@ -154,7 +155,7 @@ class Searcher:
         elif any(hit.sources is None for hit in hits) and not existing:
             flags = (SOURCES_UNTOLD,)
         metrics = self._benchmark.retrieval(question, hits)
-        metrics["sources_per_hit"] = _sources_per_hit(hits)
+        metrics[SOURCES_PER_HIT.name] = _sources_per_hit(hits)
         if not self._system.capabilities.ranked:
             metrics = {name: value if name.endswith(UNRANKED) else None for name, value in metrics.items()}
         return metrics, flags
